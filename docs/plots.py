@@ -14,6 +14,7 @@ import math
 import re
 import sys
 from collections.abc import Callable
+from html import escape
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,9 @@ LIBRARY = "plotly.min.js"
 HEIGHT = 440
 """In pixels, as the frames in the documents leave room for: they are 460 high. Titles have at most 35 characters a line, so
 that a telephone shows them whole."""
+
+TITLE = 60
+"""What a title of two lines takes above a report's figure."""
 
 BLUE, RED, GREEN, GREY = plots.ACCENT, plots.CONTRAST, plots.PALETTE[2], plots.MUTED
 EPSILONS = np.geomspace(0.05, 5, 60)
@@ -316,9 +320,8 @@ def on_files(files: Any, *, config: Any) -> Any:
         files.append(File.generated(config, f"{FOLDER}/{name}.html", content=page(name)))
     for report in sorted((Path(__file__).parent / REPORTS).glob("*.json")):
         for name, figure in json.loads(report.read_text("utf-8")).items():
-            made = paged(
-                plots.with_plain_ticks(_responsive(go.Figure(figure))), f"{report.stem}-{name}", f"../../{FOLDER}/{LIBRARY}"
-            )
+            title, rest = plots.without_title(plots.with_plain_ticks(_responsive(go.Figure(figure))))
+            made = paged(rest, f"{report.stem}-{name}", f"../../{FOLDER}/{LIBRARY}", title=title)
             files.append(File.generated(config, f"{REPORTS}/plots/{report.stem}-{name}.html", content=made))
     return files
 
@@ -333,7 +336,7 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
 
     def frame(found: re.Match[str]) -> str:
         name = found[1]
-        height = figures[name]["layout"].get("height", HEIGHT) + 20
+        height = figures[name]["layout"].get("height", HEIGHT) + TITLE
         link, style = f"plots/{source.stem}-{name}.html", 'style="border:0"'
         return f'<iframe src="{link}" title="{name}" width="100%" height="{height}" {style}></iframe>'
 
@@ -345,11 +348,13 @@ def page(name: str, library: str | bool = LIBRARY) -> str:
     return paged(FIGURES[name](), name, library)
 
 
-def paged(figure: go.Figure, name: str, library: str | bool) -> str:
-    """A figure as a page, with the script from elsewhere in the documentation."""
+def paged(figure: go.Figure, name: str, library: str | bool, *, title: str = "") -> str:
+    """A figure as a page, with the script from elsewhere in the documentation, perhaps below a title that wraps."""
     config = {"displayModeBar": False, "responsive": True}
     drawn = figure.to_html(include_plotlyjs=library, config=config, div_id=name)
-    return str(drawn).replace("<body>", '<body style="margin:0; overflow:hidden">', 1)
+    look = f"font: 16px {plots.FONT}; color: {plots.INK}; margin: 10px 10px 0"
+    above = f"""<p style="{escape(look)}">{escape(title)}</p>""" if title else ""
+    return str(drawn).replace("<body>", f'<body style="margin:0; overflow:hidden">{above}', 1)
 
 
 def _responsive(figure: go.Figure) -> go.Figure:

@@ -200,3 +200,32 @@ def test_a_picture_has_other_colours_by_night():
     picture = plots._page(plots.bars([3.0, 5.0], [1.0, 1.0], labels=["a", "b"]), ".svg")
     assert f'[fill="{plots.ACCENT}"] {{ fill: {plots.DARK[plots.ACCENT]} }}' in picture
     assert plots.DARK[plots.CONTRAST] not in picture  # a colour that is not used
+
+
+def test_more_than_eight_series_are_grey_in_every_panel_and_log_axes_have_plain_numbers():
+    from plotly.subplots import make_subplots
+
+    figure = make_subplots(rows=2, cols=1)
+    for row in (1, 2):
+        for name in "abcdefghij":
+            figure.add_scatter(x=[0.1, 2], y=[1, 2], name=name, row=row, col=1)
+    figure.update_xaxes(type="log")
+    drawn = plots.with_plain_ticks(plots.series_coloured(figure, chosen="j"))
+    colours = {}
+    for one in drawn.data:
+        colours.setdefault(one.name, set()).add(one.line.color)
+    assert {name: len(found) for name, found in colours.items()} == dict.fromkeys([*"abcdej", "4 others"], 1)
+    assert len({colour for found in colours.values() for colour in found}) == 7
+    assert sum(bool(one.showlegend) for one in drawn.data) == 7
+    assert list(drawn.layout.xaxis2.ticktext) == list(drawn.layout.xaxis.ticktext) == ["0.1", "0.2", "0.5", "1", "2"]
+
+
+def test_in_svg_lying_bars_on_a_log_axis_leave_their_names_alone_and_counts_are_whole(tmp_path):
+    lying = plots.new(log_x=True).add_bar(y=["one", "two"], x=[1.2, 300], orientation="h").update_yaxes(type="category")
+    picture = plots.save(lying, tmp_path / "a.svg").read_text()
+    starts = [float(part.split('"')[0]) for part in picture.split('<rect x="')[1:]]
+    names = [float(part.split('"')[0]) for part in picture.split('text-anchor="end" x="')[1:]]
+    assert min(starts) > max(names)
+    cells = plots.save(plots.heat([[410.4, 0.0063]], labels=[["A"], ["F", "M"]]), tmp_path / "b.svg").read_text()
+    assert ">410</text>" in cells
+    assert ">0</text>" in cells

@@ -6,6 +6,7 @@ Figures come from `new`, or pass through `themed`. Plotly is imported when somet
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from html import escape
 from importlib.util import find_spec
@@ -73,6 +74,9 @@ NOTE_WIDTH, NOTE_LINES = 105, 5
 NOTE_SHIFT: Final = -58
 """How far below the axis notes begin, in pixels."""
 
+TALL: Final = 700
+"""A figure that is higher, in pixels, has its legend above: below, nobody sees it together with the first panel."""
+
 FEW_CELLS: Final = 400
 """A map of no more cells than this shows their numbers."""
 
@@ -127,18 +131,67 @@ def with_plain_ticks(figure: go.Figure) -> go.Figure:
     """
     from jostle import svg
 
-    for name in "xy":
-        axis = figure.layout[f"{name}axis"]
-        shown = [one[name] for one in figure.data if name in one and one[name] is not None]
-        values = [float(v) for some in shown for v in some if _is_positive(v)]
-        if axis.type == "log" and axis.tickvals is None and values:
+    for key in figure.layout:
+        axis = figure.layout[key] if re.fullmatch(r"[xy]axis\d*", key) else None
+        if axis is None or axis.type != "log" or axis.tickvals is not None:
+            continue
+        name, panel = key[0], key.replace("axis", "")
+        drawn = [one for one in figure.data if name in one and (one[f"{name}axis"] or name) == panel]
+        values = [float(v) for one in drawn for v in ([] if one[name] is None else one[name]) if _is_positive(v)]
+        if values:
             marks = svg.log_ticks(min(values) / 1.2, max(values) * 1.2)
             axis.update(tickmode="array", tickvals=marks, ticktext=[svg.number(mark) for mark in marks])
     return figure
 
 
+def series_coloured(figure: go.Figure, chosen: str = "") -> go.Figure:
+    """The same figure with one colour per series, in all panels; of more than eight, most are grey (see `colours`).
+
+    >>> many = new()
+    >>> for name in "abcdefghi":
+    ...     many = many.add_scatter(x=[1, 2], y=[1, 2], name=name)
+    >>> coloured = series_coloured(many, chosen="i").data
+    >>> [one.line.color for one in coloured if one.name == "i"], sum(bool(one.showlegend) for one in coloured)
+    (['#7f74ff'], 7)
+    """
+    names = list(dict.fromkeys(one.name for one in figure.data if one.name))
+    marked = dict(zip(names, colours(names, chosen), strict=True))
+    others, seen = [name for name in names if marked[name] == MUTED], set[str]()
+    for one in figure.data:
+        if not one.name:
+            continue
+        grey, fill = one.name in others, one.type in ("bar", "box")
+        colour = PALE if grey else marked[one.name]
+        one.update({"marker": {"color": colour}} | ({} if fill else {"line": {"color": colour}}))
+        group = "others" if grey else one.name
+        one.update(legendgroup=group, showlegend=group not in seen, hovertext=one.name if grey else None)
+        seen.add(group)
+        if grey:
+            one.update(name=f"{len(others)} others" if len(others) > 1 else one.name, legendrank=2000)
+            if not fill:
+                one.update(error_y=None, line={"width": 1})
+    if all(one.type == "scatter" for one in figure.data):  # what is drawn first lies behind
+        figure.data = sorted(figure.data, key=lambda one: one.legendgroup != "others")
+    return figure
+
+
 def _is_positive(value: Any) -> bool:
     return not isinstance(value, str) and value is not None and math.isfinite(value) and value > 0
+
+
+def without_title(figure: go.Figure) -> tuple[str, go.Figure]:
+    """The words of a figure's title, and the figure for a page that writes them above it: there, titles wrap.
+
+    Its legend has space of its own, however many lines it needs: below, or above where the figure is tall.
+
+    >>> title, rest = without_title(new("How far off?").add_scatter(x=[1], y=[2], name="a"))
+    >>> title, rest.layout.title.text, rest.layout.legend.yanchor
+    ('How far off?', None, 'bottom')
+    """
+    title, tall = str(figure.layout.title.text or ""), (figure.layout.height or 0) > TALL
+    place = {"y": 1, "yanchor": "top"} if tall else {"y": 0, "yanchor": "bottom"}
+    legend = {"orientation": "h", "yref": "container", "xref": "container", "x": 0.02} | place
+    return title, figure.update_layout(title=None, margin={"t": 40, "b": 16}, legend=legend)
 
 
 def heading(words: str) -> str:
@@ -157,6 +210,8 @@ def captioned(figure: go.Figure, terms: str, notes: Sequence[str] = ()) -> go.Fi
     >>> figure.layout.title.subtitle.text, figure.layout.meta["notes"]
     ('ε = 1', ['cost is clipped to 0 – 50,000.'])
     """
+    if all(trace.type == "heatmap" for trace in figure.data):  # which has no place for them
+        terms = terms.removesuffix("; 95 % intervals")
     lines = [part for note in notes for part in wrap(note, NOTE_WIDTH)]
     if len(lines) > NOTE_LINES:
         lines = [*lines[: NOTE_LINES - 1], "…"]
@@ -298,7 +353,8 @@ def heat(
     figure = new(title, x=x, y=y)
     names = {} if labels is None else {"y": list(map(str, labels[0])), "x": list(map(str, labels[1]))}
     z = np.asarray(values, dtype=np.float64)
-    numbers = {"texttemplate": "%{z:,.4~r}"} if z.size <= FEW_CELLS else {}
+    digits = ",.0f" if np.nanmax(np.abs(z), initial=0) >= 10 else ",.3~r"
+    numbers = {"texttemplate": f"%{{z:{digits}}}"} if z.size <= FEW_CELLS else {}
     figure.add_heatmap(z=z, colorscale="Cividis", colorbar={"thickness": 12}, **numbers, **names)
     if labels is not None:
         figure.update_xaxes(type="category").update_yaxes(type="category", autorange="reversed")

@@ -29,6 +29,9 @@ _LETTER: Final = 7.2
 """The width of a typical letter in pixels, for room beside an axis."""
 
 _LONGEST_LABEL: Final = 24
+SLANTED: Final = 24
+"""An axis has at most this many labels where they have to be slanted."""
+
 _MOST_NUMBERS: Final = 400
 """A map with more cells than this is drawn without its numbers."""
 
@@ -130,7 +133,10 @@ def drawn(figure: Any, by_night: Mapping[str, str] | None = None) -> str:
     legend = _legend(named) if len(named) > 1 and layout.get("showlegend", True) else []
     top = 26 + 22 * len(heading[0]) + 16 * len(heading[1]) + 24 * len(legend)
     left = 28 + _LETTER * max([3, *(len(words) for _, words in up.marks)]) + (16 if up.title else 0)
-    slanted = across.kind == "category" and _LETTER * sum(len(words) + 2 for _, words in across.marks) > WIDTH - left - 20
+    width = _width([words for _, words in across.marks])
+    slanted = across.kind == "category" and width > WIDTH - left - 20
+    if across.kind != "category":
+        across.marks = across.marks[:: math.ceil(width / (WIDTH - left - 20))]
     below = (18 + (0.6 * _LETTER * max(len(words) for _, words in across.marks) if slanted else 0)) + (
         22 if across.title else 6
     )
@@ -220,7 +226,7 @@ def _axis(name: str, layout: Mapping[str, Any], traces: Sequence[Mapping[str, An
     backwards = layout.get("autorange") == "reversed"
     if kind == "category":
         labels = list(dict.fromkeys(str(value) for value in values))
-        every = math.ceil(len(labels) / 40)
+        every = math.ceil(len(labels) / (SLANTED if name == "x" and _width(labels) > WIDTH / 1.2 else 40))
         marks = [(float(at), _cut(labels[at])) for at in range(0, len(labels), every)]
         return _Axis("category", -0.6, len(labels) - 0.4, labels, title, marks, backwards)
     low, high = _reach(
@@ -237,6 +243,11 @@ def _axis(name: str, layout: Mapping[str, Any], traces: Sequence[Mapping[str, An
         percent = str(layout.get("tickformat", "")).endswith("%")
         marks = [(at, f"{number(100 * at)} %" if percent else number(at)) for at in found]
     return _Axis(kind, low, high, [], title, marks, backwards)
+
+
+def _width(labels: Sequence[str]) -> float:
+    """What labels beside each other take, in pixels."""
+    return _LETTER * sum(len(words) + 2 for words in labels)
 
 
 def _cut(label: str) -> str:
@@ -364,7 +375,7 @@ def _lying_bars(trace: Mapping[str, Any], across: _Axis, up: _Axis, before: Sequ
         zip(trace["y"], trace["x"], _each_colour(trace, len(trace["x"])), strict=True)
     ):
         begin = sum(float(one["x"][place]) for one in before)
-        x, end, y = across.at(begin), across.at(begin + value), up.at(up.place(label))
+        x, end, y = max(across.at(begin), across.start), across.at(begin + value), up.at(up.place(label))
         box = f'x="{x:.1f}" y="{y - half:.1f}" width="{max(end - x, 0):.1f}" height="{2 * half:.1f}"'
         yield f'<rect {box} fill="{colour}"><title>{escape(str(label))}: {number(value)}</title></rect>'
 
@@ -400,6 +411,7 @@ def _map(trace: Mapping[str, Any], across: _Axis, up: _Axis, traces: Sequence[An
     wide, tall = (axis.length / (axis.high - axis.low) for axis in (across, up))
     rows = [*map(float, range(z.shape[0]))] if trace.get("y") is None else [up.place(one) for one in trace["y"]]
     columns = [*map(float, range(z.shape[1]))] if trace.get("x") is None else [across.place(one) for one in trace["x"]]
+    whole = max(abs(low), abs(high)) >= 10
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
             if not math.isfinite(z[i, j]):
@@ -408,9 +420,9 @@ def _map(trace: Mapping[str, Any], across: _Axis, up: _Axis, traces: Sequence[An
             x, y = across.at(column), up.at(row)
             box = f'x="{x - wide / 2:.1f}" y="{y - tall / 2:.1f}" width="{wide + 0.3:.1f}" height="{tall + 0.3:.1f}"'
             yield f'<rect {box} fill="rgb{shade}"><title>{number(z[i, j])}</title></rect>'.replace(", ", ",")
-            if z.size <= _MOST_NUMBERS and wide > _LETTER * len(number(z[i, j])):
+            words = number(round(z[i, j]) + 0.0 if whole else float(f"{z[i, j]:.3g}"))
+            if z.size <= _MOST_NUMBERS and wide > _LETTER * len(words):
                 ink = "#000" if sum(shade) > 380 else "#fff"
-                words = number(float(f"{z[i, j]:.4g}"))
                 yield f'<text text-anchor="middle" x="{x:.1f}" y="{y + 4:.1f}" style="fill:{ink}">{words}</text>'
 
 

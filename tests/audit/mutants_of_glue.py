@@ -5,6 +5,7 @@ Each of these once survived all tests.
 
 from __future__ import annotations
 
+import copy
 import secrets
 from contextlib import nullcontext
 from fractions import Fraction
@@ -127,6 +128,11 @@ OF_GLUE = [
         "best of several runs: parts of a run's data go on after it",
         attribute(RunPurse, "part", Purse.part),
         tested(test_repeated.test_a_part_that_a_run_leaves_behind_is_worth_nothing, ACCOUNT),
+    ),
+    Mutant(
+        "best of several runs: a copy of a run's purse grants once more what the run may spend",
+        lambda patch: patch.delattr(Purse, "__copy__"),
+        tested(test_repeated.test_a_copy_of_a_run_grants_nothing_more, copy.copy),
     ),
     Mutant(
         "a saved model says which account paid for it",

@@ -263,6 +263,36 @@ def test_an_account_may_be_in_another_measure(people, budget, said):
     curator.desk.close()
 
 
+def test_what_was_released_of_a_version_is_not_paid_for_twice(people):
+    curator = Curator(people, version="2026-10")
+    asked = {"kind": "histogram", "first": "age", "second": "sex", "algorithm": "Laplace"}
+    curator.pay(curator.preview(**asked)[1])
+    for fields in (asked, {"kind": "histogram", "first": "age", "epsilon": "0.01"}):
+        shown, question = curator.preview(**fields)
+        assert "is already paid for. It would cost nothing." in shown.html
+        assert "Release at no cost" in shown.html
+        paid = curator.pay(question)
+        assert sum(curator.charges()) == 0.5
+    assert "Memory saved ε = 0.51 in 2 questions, 2 of which cost nothing." in paid.html
+    code = snippets(curator.desk._opened.opening, curator.desk._released[question].priced)
+    assert "version='2026-10'" in code["Python"]
+    assert "--data-version 2026-10" in code["Command line"]
+    groups = {"kind": "groups", "grouped": "sex", "aggregates": "count, mean(age)"}
+    assert "Release, and charge ε = 0.5" in curator.preview(**groups)[0].html
+    curator.pay(curator.preview(**groups)[1])
+    assert "All of it is already paid for. It would cost nothing." in curator.preview(**groups)[0].html
+    curator.desk.close()
+
+
+def test_rows_that_have_an_account_get_a_second_one_only_beside_it(curator):
+    curator.pay(curator.preview(kind="count")[1])
+    with pytest.raises(BadInput, match="type this name: 'people'; or, if both budgets .* enter 'people' as Beside"):
+        curator.reopen("budget.db", name="others")
+    curator.reopen("budget.db", name="others", beside="people")
+    curator.pay(curator.preview(kind="count")[1])
+    assert sum(curator.charges()) == 1
+
+
 def test_a_password_is_not_written_into_the_code():
     assert _without_password("postgresql://me:secret@host/db") == "postgresql://me:…@host/db"
     assert _without_password("a:b@c.csv") == "a:b@c.csv"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -145,6 +146,22 @@ def test_a_part_that_a_run_leaves_behind_is_worth_nothing(account):
     for part, token in mechanisms.best_of(attempt, budget=account.grant(1), runs=2):
         with pytest.raises(PlanError, match="only while it lasts"):
             part.measure(identity(part.shape), token)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_of_a_run_grants_nothing_more(copied):
+    """As scikit-learn makes of an estimator's account, for each fold."""
+
+    def attempt(run):
+        twin, purse = copied(run), copied(run.purse())
+        run.grant(run.epsilon / 2)
+        twin.grant(run.epsilon / 2)
+        for ask in (twin.grant, lambda: purse.grant("1/1000")):
+            with pytest.raises(Overdraft):
+                ask()
+        return 0.0, None
+
+    mechanisms.best_of(attempt, budget=mechanisms.simulation(seed=0).grant(1), runs=2)
 
 
 def test_threads_of_a_run_get_no_more_than_it_may_spend():

@@ -20,6 +20,9 @@ from jostle.schema.rows import Rows, decimals_of, distinct_names, short
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+SHOWN_AS_BARS = 8
+"""A cross table of more cells than this is drawn as a map with numbers."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class GroupedAnswers(Answer):
@@ -98,7 +101,7 @@ class GroupedAnswers(Answer):
         return Rows({**dict(labels), **numbers})
 
     def plot(self, name: str | None = None) -> Any:
-        """One aggregate, by default the first, as a Plotly figure: bars with intervals."""
+        """One aggregate, by default the first, as a Plotly figure: bars with intervals; a map for two columns of groups."""
         return plots.captioned(self._drawn(name), self._terms, self.notes)
 
     def _drawn(self, name: str | None = None) -> Any:
@@ -108,6 +111,12 @@ class GroupedAnswers(Answer):
         labels = [", ".join(map(str, parts)) for parts in zip(*self.labels.values(), strict=True)] or ["all rows"]
         by = " and ".join(self.groups)
         title, x = plots.heading(f"{self.what[shown]} by {by}" if by else self.what[shown]), ", ".join(self.groups)
+        if len(self.groups) == 2 and len(labels) > SHOWN_AS_BARS:
+            rows, columns = (list(dict.fromkeys(map(str, self.labels[name]))) for name in self.groups)
+            cells = np.full((len(rows), len(columns)), np.nan)
+            for row, column, value in zip(*self.labels.values(), self.values[shown], strict=True):
+                cells[rows.index(str(row)), columns.index(str(column))] = value
+            return plots.heat(cells, title=title, x=self.groups[1], y=self.groups[0], labels=(rows, columns))
         figure = plots.bars(self.values[shown], self.margins[shown], labels=labels, title=title, x=x)
         return figure.update_yaxes(title_text=shown)
 

@@ -74,8 +74,20 @@ class PreviewWithMemory(Preview):
     def __str__(self) -> str:
         if self.paid_for is None:
             return super().__str__()
-        free = " It would cost nothing." if self.paid_for <= self.margin * (1 + 1e-9) else ""
-        return f"{super().__str__()} ±{short(self.paid_for)} is already paid for.{free}"
+        return f"{super().__str__()} {self.saving}"
+
+    @property
+    def is_free(self) -> bool:
+        """Whether what was released before is close enough."""
+        return self.paid_for is not None and self.paid_for <= self.margin * (1 + 1e-9)
+
+    @property
+    def saving(self) -> str:
+        """What is paid for already, in a sentence."""
+        if self.paid_for is None:
+            return ""
+        free = " It would cost nothing." if self.is_free else ""
+        return f"±{short(self.paid_for)} is already paid for.{free}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +99,18 @@ class GroupPreviews(Preview):
 
     even_chance: int | None = None
     """Where groups are selected privately, the number of people from which on a group is shown in half of all cases."""
+
+    cost: Price | None = None
+    """What would be charged, less what was paid for before; None where nothing is remembered."""
+
+    @property
+    def saving(self) -> str:
+        """What is paid for already, in a sentence."""
+        if self.cost is None or self.cost.amount >= self.epsilon:
+            return ""
+        if not self.cost.amount:
+            return "All of it is already paid for. It would cost nothing."
+        return f"Some of it is already paid for: at most {self.cost} would be charged."
 
     @classmethod
     def of(cls, price: Price, margins: Mapping[str, float], **more: Any) -> GroupPreviews:
@@ -104,7 +128,8 @@ class GroupPreviews(Preview):
         given = f", {self.assumed}" if self.assumed else ""
         shown = "" if self.even_chance is None else f" A group of {self.even_chance:,} has an even chance to be shown."
         at = f"{SYMBOLS[self.measure]} = {round_up(self.epsilon):g}"
-        return f"Expected error at {at} (95 % confidence): {each}{given}.{shown}"
+        saving = f" {self.saving}" if self.saving else ""
+        return f"Expected error at {at} (95 % confidence): {each}{given}.{shown}{saving}"
 
 
 def preview(

@@ -52,9 +52,9 @@ class ReleasedNumber(_ByNoise):
 
     def _drawn(self) -> Any:
         """A bar with its 95 % interval."""
-        return plots.bars(
-            [self.value], [self.margin], labels=[self.what], title=plots.heading(self.what), between=self.between
-        )
+        title = plots.heading(self.what)
+        figure = plots.bars([self.value], [self.margin], labels=[self.what], title=title, between=self.between)
+        return figure.update_yaxes(title_text=self.what.split(" ")[0])
 
     def __float__(self) -> float:
         return self.value

@@ -121,7 +121,8 @@ class SyntheticTable(Answer):
 
     def shown(self, rows: Rows, most: int | None = None) -> str:
         """The answer in words, and the first records."""
-        return "\n".join([self._explained(), "", self.first(FEW_RECORDS).to_text(), "", *self.notes])
+        words = [self._explained(), self.synthesis.strategy.words()]
+        return "\n".join([*words, "", self.first(FEW_RECORDS).to_text(), "", *self.notes])
 
     def first(self, most: int) -> Rows:
         """The first records, as texts."""

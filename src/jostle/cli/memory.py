@@ -10,7 +10,6 @@ from pathlib import Path
 import typer
 
 from jostle.cli.terminal import check_apart, check_writable
-from jostle.kernel.budget import SYMBOLS, round_down
 from jostle.kernel.errors import BadInput
 
 
@@ -25,8 +24,7 @@ def show_savings(ledger: str, account: str | None, *, as_json: bool) -> None:
         typer.echo(json.dumps([asdict(one) | {"amount": str(one.amount)} for one in found], ensure_ascii=False))
         return
     for one in found:
-        saved = f"{SYMBOLS.get(one.measure, one.measure)} = {round_down(one.amount):g} was saved"
-        typer.echo(f"{one.account}: {saved} in {one.questions:,} questions, {one.free:,} of which cost nothing.")
+        typer.echo(f"{one.account}: memory saved {one.in_words}.")
     if not found:
         typer.echo("Nothing was saved yet. Open a table with a version, and what is released is used again.")
 

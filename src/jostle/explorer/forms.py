@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -114,10 +115,13 @@ class Form:
 
 
 def _in_a_form(remedy: str) -> str:
-    """A remedy as a form has it, where rows have one account and no field for a second one.
+    """A remedy in the words of the form.
 
     >>> _in_a_form("pass name='people', or, if both budgets are meant to be spent, beside='people': their losses add up")
-    "type this name: 'people'"
+    "type this name: 'people'; or, if both budgets are meant to be spent, enter 'people' as Beside: their losses add up"
     """
-    name, found, _ = remedy.partition(", or, if both budgets")
-    return name.replace("pass name=", "type this name: ") if found else remedy
+    name, found, rest = remedy.partition(", or, if both budgets")
+    if not found:
+        return remedy
+    both = re.sub(r"beside=('[^']*')", r"enter \1 as Beside", rest)
+    return f"{name.replace('pass name=', 'type this name: ')}; or, if both budgets{both}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from jostle import plots, workloads
 from jostle.answers.batches import BatchPreview
-from jostle.answers.previews import GroupPreviews, Preview
+from jostle.answers.previews import GroupPreviews, Preview, PreviewWithMemory
 from jostle.explorer.forms import Form, under_field
 from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Price, exact
 from jostle.kernel.errors import BadInput
@@ -259,6 +259,12 @@ class Previewed:
     """The expected error at the requested ε, by the same names; NaN where it depends on the number of rows."""
 
     words: str
+    saving: str = ""
+    """What is paid for already, in a sentence."""
+
+    free: bool = False
+    """Whether it would cost nothing, because of that."""
+
     each: bool = False
     """Whether the names are those of several answers, each with an error of its own."""
 
@@ -275,8 +281,12 @@ def previewed(priced: PricedQuestion, step: Callable[[int, int, str], None]) -> 
     at, found = _off(priced, priced.price), _preview(priced, priced.price)
     everywhere = [name for name in at if points and all(math.isfinite(point.get(name, math.nan)) for point in points)]
     lines = {name: (around, [point[name] for point in points]) for name in everywhere[:MOST_LINES]}
-    charged = Price(found.epsilon, found.measure)
-    return Previewed(charged, lines, at, _words(priced, at, found), each=hasattr(found, "margins"))
+    charged, saving, free = Price(found.epsilon, found.measure), "", False
+    if isinstance(found, PreviewWithMemory):
+        saving, free = found.saving, found.is_free
+    elif isinstance(found, GroupPreviews) and found.cost is not None:
+        saving, free = found.saving, not found.cost.amount
+    return Previewed(charged, lines, at, _words(priced, at, found), saving, free, each=hasattr(found, "margins"))
 
 
 def _preview(priced: PricedQuestion, price: Price, rows: int = ROWS[0]) -> Preview:

@@ -43,6 +43,7 @@ from jostle.kernel.ledger import limits
 from jostle.kernel.measures import Approximate, Concentrated
 from jostle.schema.schema import TextFormat
 from jostle.tables.budget_source import PlannedAccount, existing_account
+from jostle.tables.memory.overview import savings
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
@@ -118,8 +119,9 @@ class Desk:
         written = form.text("schema") if file is None else uploads.text_of(file[1], "schema_file")
         schema = await run_in_threadpool(uploads.schema_of, written) if written else schema_form.read(form)
         ledger = form.needed("ledger", "enter the path of the ledger's file, for instance budget.db; a new one is created")
-        said: dict[str, Any] = {name: form.text(name) or None for name in ("budget", "name", "unit", "table")}
+        said: dict[str, Any] = {name: form.text(name) or None for name in ("budget", "name", "unit", "table", "version")}
         said["budget"] = _cap(said["budget"])
+        said["beside"] = [word.strip() for word in form.text("beside").split(",") if word.strip()] or None
         said |= {"neighbours": form.choice("neighbours", ["add_remove", "replace"]), "schema": schema}
         said["columns"] = schema_form.names_in_line(form, data, to_show=False)
         said["delimiter"] = schema_form.delimiter(form)
@@ -179,7 +181,7 @@ class Desk:
         if account is None:
             return ""
         if isinstance(account, PlannedAccount):  # it is made with the first charge
-            return render("release_budget.html", **_balance(account.balance), key="", events=())
+            return render("release_budget.html", **_balance(account.balance), key="", events=(), savings=())
         statement = account.ledger.statement(account.name)
         events = statement.events[::-1][:LAST_EVENTS]
         return render(
@@ -187,6 +189,7 @@ class Desk:
             **_balance(statement.balances[0]),
             key=self._opened.key if self._opened else "",
             events=events,
+            savings=[one.in_words for one in savings(account.ledger, account.name)],
         )
 
     def _list_html(self) -> str:

@@ -172,7 +172,9 @@ def _levels(fields: Mapping[str, Any]) -> list[float]:
 
 # ---------------------------------------------------------------------------------------------------- command line
 
-_OPTIONS: Final = ("budget", "unit", "neighbours", "name", "table", "columns", "delimiter")
+_OPTIONS: Final = ("budget", "unit", "neighbours", "name", "beside", "table", "columns", "delimiter", "version")
+_NAMED: Final = {"version": "data-version"}
+"""Arguments whose options have other names."""
 
 
 def in_shell(opening: Opening, priced: PricedQuestion) -> str:
@@ -184,10 +186,12 @@ def in_shell(opening: Opening, priced: PricedQuestion) -> str:
     command = "jostle synthesize" if priced.fields["kind"] == "synthetic" else "jostle release"
     words = [command, shlex.quote(_without_password(opening.data)), f"--schema {SCHEMA_FILE}"]
     words.append(f"--ledger {shlex.quote(_without_password(opening.ledger))}")
+    if priced.fields["kind"] == "synthetic":  # nothing of it is used again
+        said.pop("version", None)
     for name in _OPTIONS:
         if name in said:
             value = ",".join(said[name]) if isinstance(said[name], list) else _as_option(said[name])
-            words.append(f"--{name} {shlex.quote(value)}")
+            words.append(f"--{_NAMED.get(name, name)} {shlex.quote(value)}")
     amount = f"--{'epsilon' if priced.measure == PURE else 'rho'} {priced.amount}"
     return " \\\n  ".join([*words, *(str(one) for one in asked), amount])
 

@@ -311,6 +311,12 @@ class Purse(ABC):
         """What was granted and not spent."""
         return self.granted - self.spent
 
+    def __copy__(self, _: object = None) -> Purse:
+        """The same: another one would grant once more what this one may."""
+        return self
+
+    __deepcopy__ = __copy__
+
 
 class CountingPurse(Purse):
     """A purse that writes nothing down: for simulations, and for parts whose budget was charged when they were split.

@@ -286,9 +286,13 @@ def _side_by_side(columns: Sequence[tuple[Sequence[str], bool]]) -> str:
 
 
 def decimals_of(values: Sequence[float], lows: Sequence[float] = (), highs: Sequence[float] = ()) -> int:
-    """As many decimals as three digits of the narrowest half interval need; none from 10 on, nor for whole numbers only.
+    """As many decimals as three digits of the narrowest half interval need.
 
-    Where no interval has a width, three digits of the number closest to 0 decide; traces of rounding do not.
+    From 1 on, the median decides: none from 10 on, else one, and none for whole numbers only. Where no interval has a width,
+    three digits of the number closest to 0 decide; traces of rounding do not.
+
+    >>> decimals_of([2913.2, 4.1], [2883.0, -1.2], [2943.1, 9.9]), decimals_of([0.51, 7.0], [0.49, 1.0], [0.53, 12.0])
+    (0, 4)
     """
     if all(float(number).is_integer() for number in (*values, *lows, *highs) if not missing(number)):
         return 0
@@ -297,8 +301,8 @@ def decimals_of(values: Sequence[float], lows: Sequence[float] = (), highs: Sequ
         finite = [size for size in sizes if math.isfinite(size)]
         known = [size for size in finite if size > 1e-9 * max(finite)]
         if known:
-            least = min(known)
-            return 0 if least >= 10 else 1 if least >= 1 else 2 - math.floor(math.log10(least))
+            least, usual = min(known), sorted(known)[len(known) // 2]
+            return 2 - math.floor(math.log10(least)) if least < 1 else 1 if usual < 10 else 0
     return 0
 
 

@@ -139,7 +139,7 @@ def facts(columns: Mapping[str, Column], price: Price, neighbours: Neighbours, t
 
 
 @dataclass(frozen=True)
-class Strategy:
+class ChosenStrategy:
     """A way to make a synthetic table, and how it was chosen."""
 
     name: str
@@ -166,11 +166,11 @@ class Strategy:
         return f"{found} Expected losses, from public tables like this one: {losses}."
 
 
-def named(name: Any) -> Strategy:
+def named(name: Any) -> ChosenStrategy:
     """The strategy of that name."""
     if not isinstance(name, str) or name not in STRATEGIES:
         raise BadInput("strategy", f"{str(name)[:60]!r} is unknown", f"use one of {', '.join(STRATEGIES)}, or leave it out")
-    return Strategy(name)
+    return ChosenStrategy(name)
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class StrategyChooser:
     about: Mapping[str, Any]
     """How they were grown."""
 
-    def pick(self, known: Mapping[str, float], among: Collection[str] | None = None) -> Strategy:
+    def pick(self, known: Mapping[str, float], among: Collection[str] | None = None) -> ChosenStrategy:
         """The way that is expected to lose least, of these or of all."""
         walks = [walk(tree, known.__getitem__) for tree in self.trees]
         mean = np.mean([leaf.regrets for leaf, _ in walks], axis=0)
@@ -190,7 +190,7 @@ class StrategyChooser:
             name: loss for name, loss in zip(self.options, map(float, mean), strict=True) if among is None or name in among
         }
         path = _in_words(walks[0][1])
-        return Strategy(min(expected, key=expected.__getitem__), path or ("no question was needed",), expected)
+        return ChosenStrategy(min(expected, key=expected.__getitem__), path or ("no question was needed",), expected)
 
     def save(self, path: Path) -> None:
         """Write the file."""

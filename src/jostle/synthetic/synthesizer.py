@@ -28,7 +28,7 @@ from jostle.synthetic.estimate import Fitted, NoisyMarginal, combined, fit, tota
 from jostle.synthetic.junction_tree import Clique, JunctionTree
 from jostle.synthetic.model import FloatArray
 from jostle.synthetic.select import default_workload, offer, that_fit, that_join, weighted_candidates
-from jostle.synthetic.strategies import LEAST_SINGLES, STRATEGIES, Strategy, Tuning, facts, named, shipped, weights
+from jostle.synthetic.strategies import LEAST_SINGLES, STRATEGIES, ChosenStrategy, Tuning, facts, named, shipped, weights
 from jostle.workloads import identity as identity_workload
 
 TICKS = 100_000
@@ -72,7 +72,7 @@ class Synthesis:
     bounds: Mapping[Clique, GapBound]
     """How far the model is off at most, in 95 of 100 cases, for the histograms that the last choice was among."""
 
-    strategy: Strategy
+    strategy: ChosenStrategy
     """Which way was taken, and why."""
 
     looked: float
@@ -116,7 +116,7 @@ def synthesize(
     purse = _Ticks(budget)
     singles, looked = _Singles(records, columns, purse), math.nan
     if tuning is not None:
-        chosen = Strategy("as tuned", ("its settings were passed",))
+        chosen = ChosenStrategy("as tuned", ("its settings were passed",))
     elif strategy is not None:
         chosen = named(strategy)
     else:
@@ -324,7 +324,7 @@ class _Rounds:
                 return joining
         return that_fit(tree, candidates, measured, self.how.cells * used)
 
-    def result(self, strategy: Strategy, looked: float) -> Synthesis:
+    def result(self, strategy: ChosenStrategy, looked: float) -> Synthesis:
         return Synthesis(
             columns=dict(self.columns),
             coarse=self.coarse,

@@ -204,7 +204,21 @@ class GroupsQuestion(PricedGroups):
         They are taken to be spread evenly over the groups.
         """
         price = Price.of(epsilon)
+        return replace(self._anew(epsilon=epsilon, rows=rows), cost=self._cost(self._least_error(price) or price))
+
+    def _anew(self, *, epsilon: Any, rows: int | None = None) -> GroupPreviews:
+        price = Price.of(epsilon)
         return self._previewed(self._least_error(price) or price, rows)
+
+    def _cost(self, price: Price) -> Price | None:
+        """What would be charged, after what was released before; None where nothing is remembered."""
+        part = self._shares(price)[0]
+        if self.table._budget.memory is None or part is None:
+            return None
+        from jostle.tables.memory.totals import to_buy
+
+        plan = to_buy(self, part)
+        return None if plan is None else Price(price.amount - part.amount + plan.amount, price.measure)
 
     def _previewed(self, price: Price, rows: Any = None) -> GroupPreviews:
         total, groups = checked_rows(rows), self._expected_groups

@@ -61,12 +61,16 @@ class Question(ABC, Generic[Answered]):
 
     def epsilon_within(self, within: Any) -> Fraction:
         """The ε at which answers are expected to be that close, in 95 of 100 cases."""
-        return epsilon_within(within, self.preview)
+        return epsilon_within(within, self._anew)
 
     def price_within(self, within: Any) -> Price:
         """The same as a price: in ρ, where the account has only that, and the question can be paid for in it."""
         in_rho = self.in_rho and self.table._budget.measure == CONCENTRATED
-        return price_within(within, self.preview, CONCENTRATED) if in_rho else Price(self.epsilon_within(within))
+        return price_within(within, self._anew, CONCENTRATED) if in_rho else Price(self.epsilon_within(within))
+
+    def _anew(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+        """The preview of a new measurement, whatever is remembered."""
+        return self.preview(epsilon=epsilon, rows=rows)
 
     def release(
         self,
@@ -142,7 +146,7 @@ class CountsQuestion(Question[Release]):
 
     def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
         """How far off answers would be, at no cost; and how close they are by what was released before."""
-        expected = self._expected(epsilon=epsilon, rows=rows)
+        expected = self._anew(epsilon=epsilon, rows=rows)
         if self.table._budget.memory is None:
             return expected
         from jostle.tables.memory.counts import already_paid
@@ -153,10 +157,7 @@ class CountsQuestion(Question[Release]):
     def holds_together(self) -> bool:
         return True
 
-    def epsilon_within(self, within: Any) -> Fraction:
-        return epsilon_within(within, self._expected)
-
-    def _expected(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+    def _anew(self, *, epsilon: Any, rows: int | None = None) -> Preview:
         return preview(self.algorithm, self.workload, epsilon, self._neighbours, self.tunables, rows)
 
     def _release(self, epsilon: Any) -> Release:

@@ -154,7 +154,7 @@ def test_no_more_cells_are_measured_where_they_have_more_noise(tmp_path):
     """Under `replace`, a count of all rows has no noise, and one of some rows less than a histogram's cells."""
     table = opened(tmp_path, neighbours="replace")
     question = table.where("ward = 'A'").ask_count()
-    promised = question._expected(epsilon=1).margin
+    promised = question._anew(epsilon=1).margin
     found = question.release(epsilon=1)
     assert found.spent == 1
     assert found.margins[0] == promised
@@ -202,7 +202,7 @@ def test_no_question_costs_more_than_without_memory(tmp_path):
         epsilon = Fraction(int(rng.integers(1, 20)), 10)
         rows = table if where == "TRUE" else table.where(str(where))
         question = rows.ask(str(by), algorithm=rng.choice(["Laplace", None])) if by else rows.ask_count()
-        promised = question._expected(epsilon=epsilon)
+        promised = question._anew(epsilon=epsilon)
         found = question.release(epsilon=epsilon)
         assert found.spent <= epsilon
         if found.combined is not None if hasattr(found, "combined") else False:

@@ -425,13 +425,12 @@ def _about(table: str) -> str:
 
 
 def picture(figure: Figure, shown: Sequence[Line]) -> Any:
-    """Error over ε, one panel a table."""
+    """Error over ε, one panel per table."""
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
     tables = list(dict.fromkeys(line.table for line in shown))
     made = make_subplots(rows=len(tables), cols=1, subplot_titles=tables)
-    learners = sorted({line.learner for line in shown})
     for line in shown:
         x = sorted(line.means)
         made.add_trace(
@@ -440,13 +439,11 @@ def picture(figure: Figure, shown: Sequence[Line]) -> Any:
                 y=[line.means[epsilon] for epsilon in x],
                 error_y={"array": [line.errors[epsilon] for epsilon in x]},
                 name=line.learner,
-                legendgroup=line.learner,
-                showlegend=line.table == tables[0],
                 line_width=4 if line.learner == CHOSEN else 1.5,
-                line_color=plots.PALETTE[learners.index(line.learner) % len(plots.PALETTE)],
             ),
             row=tables.index(line.table) + 1,
             col=1,
         )
     made.update_xaxes(type="log", title="ε").update_yaxes(title="misclassified", rangemode="tozero")
-    return plots.themed(made, figure.title).update_layout(height=380 * len(tables))
+    made = plots.themed(made, "How often is each learner wrong?")
+    return plots.series_coloured(made, CHOSEN).update_layout(height=380 * len(tables))

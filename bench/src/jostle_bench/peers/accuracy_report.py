@@ -177,8 +177,8 @@ def _closed_form(found: Sequence[Errors]) -> Section:
 
 
 def pictures(listed: Sequence[Comparison]) -> dict[str, Any]:
-    """Every ratio, by peer: a box a peer and group."""
-    figure = plots.new("Error, ours over theirs (below 1: ours is smaller)", y="ratio", log_y=True)
+    """Every ratio, by peer: one box per peer and group."""
+    figure = plots.new("How large is our error, if theirs is 1?", y="our error over theirs", log_y=True)
     for number, group in enumerate(GROUPS):
         cells = [one for one in listed if one.group == group]
         figure.add_box(

@@ -30,7 +30,7 @@ ENOUGH: Final = 5.0
 """Seconds of the processor after which a job begins no further split."""
 
 DELTA: Final = 1e-6
-"""Ours is measured with this δ, too, for peers that have one."""
+"""Ours is measured and shown with this δ, too, as some peers have it; what it learns with δ = 0 is also (ε, δ)-private."""
 
 LIMIT: Final = 3600.0
 """Seconds after which a job is stopped: many times what it needs of the processor, for machines that do other work."""
@@ -251,12 +251,12 @@ def _calibration(values: Mapping[str, Any]) -> Any:
 
 
 def comparisons(found: Sequence[Errors]) -> list[Comparison]:
-    """Ours beside each peer's models, on the same splits, under the neighbours that the peer protects, with its δ."""
-    ours = {(one.table, one.epsilon, one.neighbours, one.delta): one for one in found if one.peer.name == OURSELVES}
+    """Ours beside each peer's models, on the same splits, under the neighbours that the peer protects; ours with δ = 0."""
+    without = [one for one in found if one.peer.name == OURSELVES and not one.delta]
+    ours = {(one.table, one.epsilon, one.neighbours): one for one in without}
     listed = []
     for theirs in found:
-        cell = theirs.table, theirs.epsilon, theirs.neighbours
-        mine = ours.get((*cell, theirs.delta)) or ours.get((*cell, 0.0))
+        mine = ours.get((theirs.table, theirs.epsilon, theirs.neighbours))
         if theirs.peer.name == OURSELVES or mine is None:
             continue
         splits = min(mine.shares.size, theirs.shares.size)
@@ -269,7 +269,7 @@ def comparisons(found: Sequence[Errors]) -> list[Comparison]:
                 cell=f"{theirs.table}, ε = {theirs.epsilon:g}",
                 group="misclassified",
                 unit=f"of held-out records (mean of {splits} splits)",
-                note="" if theirs.delta == mine.delta else with_delta(theirs.delta),
+                note=with_delta(theirs.delta),
             )
         )
     return listed

@@ -21,7 +21,8 @@ _HOW = (
     "processor begins no further split, and is compared with ours on the splits that it has done."
 )
 _PRIVATREE = (
-    "interpret's boosting is (ε, δ)-private, and compared with ours at the same δ; all others have δ = 0. "
+    "interpret's boosting is (ε, δ)-private; all others have δ = 0. It is compared with ours at δ = 0, which is "
+    "(ε, δ)-private, too; ours with noise for that δ is shown beside it. "
     "PrivaTree is our reading of its paper; as published, it counts the histograms of all attributes as one, which is "
     "not ε-private: that is shown, and compared with nothing."
 )
@@ -98,19 +99,18 @@ def _terms(one: Errors) -> tuple[str, str, float]:
 
 def pictures(found: Sequence[Errors]) -> dict[str, Any]:
     """Every error by table, at the largest ε: ours, and every peer's."""
-    figure = plots.new("Misclassified held-out records at the largest ε", y="share")
     largest = max((one.epsilon for one in found), default=0.0)
+    figure = plots.new(f"How many records are misclassified at ε = {largest:g}?", y="share")
     here = [
         one
         for one in found
         if one.epsilon == largest and (one.peer.name != OURSELVES or (one.neighbours == "add_remove" and not one.delta))
     ]
-    for number, who in enumerate(dict.fromkeys(one.who for one in here)):
+    for who in dict.fromkeys(one.who for one in here):
         mine = [one for one in here if one.who == who]
         figure.add_bar(
             x=[one.table for one in mine],
             y=[float(one.shares.mean()) for one in mine],
             name=who,
-            marker_color=plots.PALETTE[number % len(plots.PALETTE)],
         )
-    return {"classifiers": figure.update_layout(barmode="group", height=520)}
+    return {"classifiers": plots.series_coloured(figure, OURSELVES).update_layout(barmode="group", height=520)}

@@ -120,18 +120,17 @@ def _reference(against: Sequence[Comparison]) -> Section:
 
 
 def pictures(grown: Sequence[Growth]) -> dict[str, Any]:
-    """Seconds against rows."""
+    """Seconds against rows, once the program runs."""
     series = [one for one in grown if one.what == "rows"]
     if not series:
         return {}
-    figure = plots.new("A histogram of 4,096 cells, once the program runs", x="rows", y="seconds", log_x=True, log_y=True)
-    for number, one in enumerate(series):
+    figure = plots.new("How long does a histogram of 4,096 cells take?", x="rows", y="seconds", log_x=True, log_y=True)
+    for one in series:
         sizes, seconds = zip(*one.points, strict=True)
         figure.add_scatter(
             x=sizes,
             y=seconds,
             name=one.who,
             mode="lines+markers",
-            line={"color": plots.PALETTE[number % len(plots.PALETTE)]},
         )
-    return {"growth": figure}
+    return {"growth": plots.series_coloured(figure)}

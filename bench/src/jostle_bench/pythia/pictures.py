@@ -12,22 +12,23 @@ from jostle_bench.pythia.deployed import Deployed
 from jostle_bench.pythia.experiments import OURS, Experiment, Judged
 from jostle_bench.pythia.report import SHOWN, compared
 
-COLOURS: Final = plots.PALETTE
-"""Ways in the order in which they are shown; ours comes first."""
-
 FAR: Final = 10.0
 """Options with a larger mean regret are left to the table, as in the paper (Fig. 4)."""
 
-AXES: Final = {"dataset": "data set", "side": "cells of an axis", "exponent": "scale, as a power of two"}
-"""What inputs are grouped by."""
+AXES: Final = {
+    "dataset": ("data set", "How does regret differ between data sets?"),
+    "side": ("cells per axis", "How does regret grow with the domain?"),
+    "exponent": ("records, as a power of two", "How does regret change with the number of records?"),
+}
+"""What inputs are grouped by, and the question that this answers."""
 
 
 def pictures(found: Experiment, deployed: Sequence[Deployed] = ()) -> dict[str, Any]:
     """Every figure by the name that its section has."""
     near = [one for one in compared(found) if one.to_suite.mean() <= FAR]
     drawn = {
-        "workloads": bars(f"Regret against the best of the suite (means up to {FAR:g})", _by_workload(near), found.kinds),
-        "criteria": bars("Regret by splitting criterion", _by_workload(found.criteria), found.kinds),
+        "workloads": bars("How far is each choice from the best published algorithm?", _by_workload(near), found.kinds),
+        "criteria": bars("Which splitting criterion chooses best?", _by_workload(found.criteria), found.kinds),
         "trees": found.selector(OURS).plot(),
         "prices": _prices(found),
     }
@@ -40,47 +41,41 @@ def pictures(found: Experiment, deployed: Sequence[Deployed] = ()) -> dict[str, 
 def bars(title: str, means: Mapping[str, Mapping[str, float]], kinds: Sequence[str]) -> Any:
     """A group of bars for all inputs, and one for each workload."""
     figure = plots.new(title, y="mean regret", log_y=True)
-    for number, (name, of_kind) in enumerate(means.items()):
+    for name, of_kind in means.items():
         heights = [of_kind[kind] for kind in ("all", *kinds)]
-        figure.add_bar(x=["all", *kinds], y=heights, name=name, marker_color=COLOURS[number % len(COLOURS)])
-    return figure.add_hline(y=1, line_dash="dot")
+        figure.add_bar(x=["all", *kinds], y=heights, name=name)
+    return plots.series_coloured(figure, OURS.name).add_hline(y=1, line_dash="dot")
 
 
 def lines(found: Experiment, what: str) -> Any:
-    """Mean regrets over shapes, domains or scales, one panel a workload."""
+    """Mean regrets over shapes, domains or scales, one panel per workload."""
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
     figure = make_subplots(rows=len(found.kinds), cols=1, subplot_titles=found.kinds)
-    colours: dict[str, str] = {}
     for row, kind in enumerate(found.kinds, start=1):
         for one in (found.ours, found.published, *found.best_single(kind, SHOWN)):
-            fresh = one.name not in colours
-            colour = colours.setdefault(one.name, COLOURS[len(colours) % len(COLOURS)])
             by = one.by(what, kind)
             keys = sorted(by)
             trace = go.Scatter(
                 x=keys,
                 y=[by[key] for key in keys],
                 name=one.name,
-                legendgroup=one.name,
-                showlegend=fresh,
                 mode="markers" if what == "dataset" else "lines+markers",
-                line_color=colour,
                 line_width=4 if one is found.ours else 1.5,
             )
             figure.add_trace(trace, row=row, col=1)
-    figure.update_xaxes(title=AXES[what], type="log" if what == "side" else None).update_yaxes(
-        type="log", title="mean regret"
-    )
+    title, question = AXES[what]
+    figure.update_xaxes(title=title, type="log" if what == "side" else None).update_yaxes(type="log", title="mean regret")
     for row in range(1, len(found.kinds) + 1):
         figure.add_hline(y=1, line_dash="dot", row=row, col=1)
-    return plots.themed(figure, f"Regret by {AXES[what]}").update_layout(height=340 * len(found.kinds))
+    made = plots.series_coloured(plots.themed(figure, question), found.ours.name)
+    return made.update_layout(height=340 * len(found.kinds))
 
 
 def _prices(found: Experiment) -> Any:
-    figure = plots.new("The price of choosing (dotted: without looking at the data)", x="ρ", y="mean regret", log_x=True)
-    for colour, (name, what) in zip(COLOURS, (("the suite", "to_suite"), ("all options", "to_all")), strict=False):
+    figure = plots.new("What does looking at the data cost?", x="ρ (dotted: without looking)", y="mean regret", log_x=True)
+    for colour, (name, what) in zip(plots.PALETTE, (("the suite", "to_suite"), ("all options", "to_all")), strict=False):
         means = [float(getattr(one, what).mean()) for one in found.prices.values()]
         blind = float(getattr(found.constant, what).mean())
         figure.add_scatter(x=list(found.prices), y=means, name=f"against {name}", line_color=colour)
@@ -89,9 +84,9 @@ def _prices(found: Experiment) -> Any:
 
 
 def _deployed(deployed: Sequence[Deployed]) -> Any:
-    title = "Pythia's errors beside those projected from the table (± 2 standard errors)"
-    figure = plots.new(title, x="projected error", y="error", log_x=True, log_y=True)
-    for colour, one in zip(COLOURS, deployed, strict=False):
+    title = "Are Pythia's errors those that the table predicts?"
+    figure = plots.new(title, x="error projected from the table", y="error (± 2 standard errors)", log_x=True, log_y=True)
+    for colour, one in zip(plots.PALETTE, deployed, strict=False):
         figure.add_scatter(
             x=[run.predicted for run in one.runs],
             y=[run.mean for run in one.runs],

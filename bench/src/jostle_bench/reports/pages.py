@@ -72,7 +72,9 @@ def page(parts: Sequence[Section], pictures: Mapping[str, Any], *, command: str)
     for name in shown:
         # Plotly's own script comes with the first figure.
         told: Any = {"include_plotlyjs": name == shown[0], "div_id": name, "config": plots.CONFIG}
-        figures[name] = Markup(pictures[name].to_html(full_html=False, **told))  # noqa: S704  # Plotly escapes it
+        title, figure = plots.without_title(plots.with_plain_ticks(pictures[name]))
+        drawn = Markup(figure.to_html(full_html=False, **told))  # noqa: S704  # Plotly escapes it
+        figures[name] = Markup("<h3>{}</h3>{}").format(title, drawn)
     return templates.get_template("page.html").render(parts=parts, figures=figures, made_by=_made_by(command))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from jostle.kernel.budget import SYMBOLS, round_down
 from jostle.tables.memory.bodies import Remembered, UnknownForm, unpacked
 from jostle.tables.memory.memory import SAVED
 from jostle.tables.memory.store import Keepsake, MemoryStore
@@ -28,6 +29,17 @@ class Saving:
 
     free: int
     """How many of them cost nothing."""
+
+    @property
+    def in_words(self) -> str:
+        """The sum, and how many questions it comes from.
+
+        >>> Saving("people", "pure", Fraction(1, 2), 1, 1).in_words
+        'ε = 0.5 in 1 question, 1 of which cost nothing'
+        """
+        many = "1 question" if self.questions == 1 else f"{self.questions:,} questions"
+        symbol = SYMBOLS.get(self.measure, self.measure)
+        return f"{symbol} = {round_down(self.amount):g} in {many}, {self.free:,} of which cost nothing"
 
 
 def savings(ledger: Ledger, account: str | None = None) -> list[Saving]:

@@ -114,10 +114,24 @@ def _forms(question: GroupsQuestion, name: str, known: KnownRows) -> dict[str, V
 # ------------------------------------------------------------------------------------------------------------- recalling
 
 
-def measured_totals(
-    question: GroupsQuestion, price: Price
-) -> tuple[list[NoisyTotals | CombinedTotals], dict[str, Any]] | None:
-    """The noisy numbers of all totals, from before or bought now, and what was paid; None if nothing can be remembered."""
+@dataclass(frozen=True)
+class ToBuy:
+    """What a question's numbers are made of: which are remembered, which are bought, and for how much."""
+
+    place: TotalsPlace
+    wide: WideRows | None
+    found: dict[int, NoisyTotals]
+    together: dict[int, Completed]
+    missing: dict[int, Price]
+
+    @property
+    def amount(self) -> Fraction:
+        """What would be charged."""
+        return sum((one.amount for one in self.missing.values()), Fraction(0))
+
+
+def to_buy(question: GroupsQuestion, price: Price) -> ToBuy | None:
+    """What is missing at this price, before anything is charged; None if nothing can be remembered."""
     if FRESH.get():
         return None
     try:
@@ -134,12 +148,22 @@ def measured_totals(
     together = _completed(question, place, wide, prices)
     bought = {number: together[number].price if number in together else whole for number, whole in prices.items()}
     missing = {number: one for number, one in bought.items() if one is not None}
+    return ToBuy(place, wide, found, together, missing)
+
+
+def measured_totals(
+    question: GroupsQuestion, price: Price
+) -> tuple[list[NoisyTotals | CombinedTotals], dict[str, Any]] | None:
+    """The noisy numbers of all totals, from before or bought now, and what was paid; None if nothing can be remembered."""
+    plan = to_buy(question, price)
+    if plan is None:
+        return None
     paid = _nothing_paid(question, price)
     new: dict[int, tuple[NoisyTotals, Remembered]] = {}
-    if missing:
-        new, paid = _bought(question, place, wide, missing)
-    read: dict[int, NoisyTotals | CombinedTotals] = {**found, **{number: one for number, (one, _) in new.items()}}
-    for number, one in together.items():
+    if plan.missing:
+        new, paid = _bought(question, plan.place, plan.wide, plan.missing)
+    read: dict[int, NoisyTotals | CombinedTotals] = {**plan.found, **{number: one for number, (one, _) in new.items()}}
+    for number, one in plan.together.items():
         if number not in new:
             read[number] = one.found
             continue
@@ -147,10 +171,10 @@ def measured_totals(
             read[number] = one.with_new(new[number][1]) or new[number][0]
         except Exception as failure:  # noqa: BLE001  # it is paid for, whatever goes wrong here
             warnings.warn(f"What is remembered could not be used: {failure}", MemoryFault, stacklevel=2)
-    saved = price.amount - sum((one.amount for one in missing.values()), Fraction(0))
+    saved = price.amount - plan.amount
     if saved:
-        place.memory.note_saving(price.measure, saved, free=not missing)
-        words = "All of it was released before." if not missing else "Some of the numbers were released before."
+        plan.place.memory.note_saving(price.measure, saved, free=not plan.missing)
+        words = "All of it was released before." if not plan.missing else "Some of the numbers were released before."
         paid |= {"reused": (str(Reused(words, saved, price.measure)),)}
     return [read[number] for number in range(len(question._measured))], paid
 
