@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from jostle.cli.options import Command, Group
 from jostle_bench.commands.coverage import coverage
 from jostle_bench.commands.documents import documents
 from jostle_bench.commands.kernel import kernel
@@ -18,7 +19,7 @@ from jostle_bench.commands.speed import speed
 from jostle_bench.commands.synthetic import synthetic
 from jostle_bench.commands.tables import tables
 
-bench = typer.Typer(help="Measure jostle on this machine.", no_args_is_help=True)
+bench = typer.Typer(cls=Group, help="Measure jostle on this machine.", no_args_is_help=True)
 for _command in (
     coverage,
     documents,
@@ -34,7 +35,7 @@ for _command in (
     tables,
     kernel,
 ):
-    bench.command()(_command)
+    bench.command(cls=Command)(_command)
 
 
 @bench.callback()
