@@ -9,7 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import examples
+from jostle.choice import program_data, programs
+from jostle.choice.program_data import SCALES
 from jostle.kernel.ledger import Ledger
+from jostle.simulate import errors
+
+EXAMPLES = Path(examples.__path__[0])
 
 PROGRAM = """
 public = {flat, slope, points-9}
@@ -76,3 +82,36 @@ def test_mistakes_are_refused_before_anything_is_charged(folder, jostle, words, 
     assert status == 2
     assert message in errors
     assert not (folder / "budget.db").exists()
+
+
+def test_options_are_compared_on_public_data_and_nothing_is_charged(folder, jostle):
+    status, output, notes = jostle("run", "small.jostle", "--compare", "16", "--epsilon", "0.1", "--json")
+    assert (status, notes) == (0, "")
+    rows = {row["database"]: row["errors"] for row in json.loads(output)["comparison"]}
+    assert set(rows) == {f"{name} at {records}" for name in ("flat", "slope", "points-9") for records in SCALES}
+    assert rows["flat at 64"]["Uniform"] < rows["flat at 64"]["Laplace"]
+    assert not (folder / "budget.db").exists()
+    status, output, _ = jostle("run", "small.jostle", "--compare", "16", "--epsilon", "0.1")
+    assert status == 0
+    assert "flat, 64" in output
+    both = ("--compare", "16", "--on", "line.npz")
+    for wrong, said in (
+        (("--compare", "16x"), "is no domain"),
+        ((), "one of them is needed"),
+        (both, "one of them is needed"),
+    ):
+        status, _, refused = jostle("run", "small.jostle", *wrong, "--epsilon", "0.1")
+        assert status == 2
+        assert said in refused
+
+
+def test_the_comparison_is_that_of_the_explorer(tmp_path):
+    """Both run an option on a public histogram; the noise is drawn anew, with seeds: it always passes or always fails."""
+    program = programs.read((EXAMPLES / "comparison.jostle").read_text("utf-8"))
+    asked = program_data.queries_of("identity", 2)
+    [*public] = program_data.training_databases(program, (8, 8))[0][:4]
+    found = program.choice_maker(trained_on=public, queries=asked, epsilon=1, trials=60).outcomes
+    for one, losses in zip(found.databases, found.losses, strict=True):
+        for option, loss in zip(found.options, losses, strict=True):
+            theirs = errors(option, one.data, asked((8, 8)), 1, trials=60, seed=5)
+            assert loss == pytest.approx(float(theirs.mean()) / 8, rel=0.25), (one.name, option)

@@ -189,6 +189,15 @@ def test_bad_questions_cost_nothing(tmp_path, columns, what, how, argument):
     assert table.remaining == 1000
 
 
+def test_a_question_that_an_account_can_pay_in_epsilon_is_not_refused_for_its_noise(tmp_path):
+    unit = Unit("person", max_rows=20, max_groups=20, max_rows_per_group=1)
+    for name, cap, why in (("all", 1, "Laplace noise"), ("a part", 30, "Gaussian noise")):
+        budget = jostle.Approximate(cap, 1e-6)
+        grouped = opened(frame(ROWS), tmp_path, name=name, budget=budget, unit=unit).group_by("code", keys="private")
+        found = grouped.aggregate(n=agg.count(), epsilon=1)
+        assert found.why.startswith(why), "beside a selection in ε, Gaussian noise has to fit as well"
+
+
 def test_free_text_is_for_private_groups_only(tmp_path):
     table = opened(frame(ROWS), tmp_path)
     for refused in (

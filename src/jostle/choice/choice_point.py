@@ -208,7 +208,7 @@ def learn(
     In each run, one visit to a point is picked. The run is then repeated with every branch of that point taken there, all
     else being equal up to it, and what each repetition costs in the end is recorded. In the first round the other visits go
     at random, in later rounds by what was learned so far. The runs of the first round are then forgotten, as they are about
-    a program that nobody would run.
+    a program that nobody would run. Points of the program that are not among `points` keep their rules.
     """
     check_whole(rounds, "rounds", "pass for instance 3", least=1)
     epsilons = epsilon if isinstance(epsilon, (list, tuple)) else [epsilon]
@@ -237,11 +237,12 @@ class _Trainer:
     at_random: bool
 
     def add_visit(self, found: TrainingRuns, one: PublicDatabase, seed: list[int]) -> None:
-        """Add one visit on one database; none if the program passes no choice point there."""
+        """Add one visit on one database; none if the program passes no point there that learns."""
         visits, _ = self._run(one, seed, None)
-        if not visits:
+        places = [place for place, (point, _) in enumerate(visits) if point.name in found.values]
+        if not places:
             return
-        place = int(np.random.default_rng([*seed, 5]).integers(len(visits)))
+        place = places[int(np.random.default_rng([*seed, 5]).integers(len(places)))]
         point, values = visits[place]
         found.values[point.name].append(values)
         found.losses[point.name].append([self._run(one, seed, (place, branch))[1] for branch in point.branches])

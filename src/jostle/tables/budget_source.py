@@ -98,10 +98,10 @@ class BudgetSource(ABC):
         if whole > self.remaining:
             raise Overdraft(requested=whole, remaining=self.remaining, of="this part", measure=prices[0].measure)
 
-    def pays(self, price: Price) -> bool:
-        """Whether there is enough for it."""
+    def pays(self, *prices: Price) -> bool:
+        """Whether there is enough for all of them."""
         try:
-            self.check_all([price])
+            self.check_all(prices)
         except (BadInput, Overdraft):
             return False
         return True

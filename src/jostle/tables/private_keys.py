@@ -74,8 +74,9 @@ class PrivateGroupsQuestion(GroupsQuestion):
         """What the selection has of the price, and what the aggregates have."""
         part = price.times(SHARE)
         epsilon = part.amount if price.measure == PURE else root_down(2 * part.amount)
-        rest = price.times(1 - SHARE)
-        return Price(epsilon, KEYS, self.delta), self._least_error(rest) or rest
+        for_keys, rest = Price(epsilon, KEYS, self.delta), price.times(1 - SHARE)
+        quietest = self._least_error(rest) or rest  # Gaussian noise may be too dear beside a selection that was paid in ε
+        return for_keys, quietest if self.table._budget.pays(for_keys, quietest) else rest
 
     def rule(self, epsilon: Any) -> KeySelection:
         """The rule that selects groups at this price of the whole question. Public."""

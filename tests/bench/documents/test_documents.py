@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from jostle_bench.documents import c45, talk, thesis
+from jostle_bench.documents import c45, figure_4_2, talk, thesis
 
 
 def test_id3_on_the_patients_stops_at_pure_nodes_and_prunes():
@@ -48,6 +48,16 @@ def test_support_and_information_of_the_thesis_tables():
     assert [one.empty for one in thesis.node_support("nursery", [1, 2])] == [0.0, 0.0]
     assert thesis.node_support("hiv", [3])[0].empty > 0.8
     assert thesis.information("nursery")[0][0] == "health"
+
+
+@pytest.mark.usefixtures("jostle_data")
+def test_the_thesis_own_splits_have_as_many_branches_as_it_states():
+    assert [figure_4_2.branches(table) for table in ("hiv", "nursery")] == [20, 3.375]
+    assert int(100 * figure_4_2.branches("contraceptive")) == 488
+    task, train, _ = figure_4_2.multiway("contraceptive", 0)
+    assert all(train[name].max() < size for name, size in task.sizes.items())
+    [a1] = figure_4_2.curves("nursery", [1.0], 1, as_printed=True, ways=[("FriedmanSchuster", {"prune": False})])
+    assert (a1.settings, a1.errors[0] < 0.2) == ("prune = False", True)
 
 
 def test_the_command(jostle):

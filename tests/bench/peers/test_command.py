@@ -58,7 +58,7 @@ def test_it_measures_reports_and_needs_no_measuring_the_second_time(jostle, peer
     status, output, errors = jostle("--quick", "--no-collect", "--envs", peers_folder, "--json")
     assert status == 0, errors
     numbers = json.loads(output)
-    assert numbers["not_run"] == ["classifiers", "speed", "scale"]
+    assert numbers["not_run"] == ["classifiers", "delta", "synthetic", "speed", "scale"]
     assert numbers["machine"]["cores"] >= 1
     cells = numbers["cells"]
     assert {(one["peer"], one["group"]) for one in cells} == {

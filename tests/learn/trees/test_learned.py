@@ -19,7 +19,21 @@ from jostle.kernel.records import Records
 from jostle.learn.cells import known_total
 from jostle.learn.trees import literature
 from jostle.learn.trees.choice_points import candidates_for
-from jostle.learn.trees.learned import FACTS, TREES, chosen_trees, grow_by_choice, learned_tree, points, shipped_text
+from jostle.learn.trees.learned import (
+    FACTS,
+    GAIN,
+    GAIN_PERCENT,
+    TREES,
+    VALUES,
+    Looks,
+    chosen_trees,
+    decided,
+    grow_levels,
+    learned_tree,
+    looked,
+    points,
+    shipped_text,
+)
 from jostle.learn.trees.model import Forest, Tree
 from jostle.learn.trees.program import GrownTree, counted, noisy_majority, pruned
 from tests.learn.trees.test_program import simulated, some_codes, some_task
@@ -34,9 +48,9 @@ def grown(records: Records, budget: Budget, number: float, tree: int, depth: int
     """One tree of the program, with the constants of the papers: every level alike."""
     records, candidates = candidates_for(records, TASK)
     draw = np.random.default_rng([0, tree])
-    return grow_by_choice(
-        records, TASK, budget, candidates, points(), number, draw=draw, depth=depth, leaf_weight=leaf_weight, growth=ONE
-    )
+    looks = Looks(number)
+    levels = decided(records, TASK, budget, candidates, points(), looks, rate=budget.rate, depth=depth)
+    return grow_levels(records, TASK, budget, candidates, levels, looks, draw=draw, leaf_weight=leaf_weight, growth=ONE)
 
 
 def friedman_schuster(records: Records, budget: Budget) -> Tree:
@@ -120,8 +134,47 @@ def test_the_shipped_rules_are_learned_ones_and_public() -> None:
     made = points(shipped_text())
     for point in made.every():
         assert set(point.rule.needs) <= set(FACTS)
-        assert not point.questions  # nothing is asked of the records: choices cost nothing beside the number of records
+        assert not point.questions  # nothing more is asked of the records than `looked` asks
+    assert GAIN not in made.needs  # it was taught with this question too, which brings no more than it costs
     assert any(len(point.rule.tree) > 1 for point in made.every())
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_what_is_asked_first_costs_what_it_says(neighbours: str) -> None:
+    records = simulated(TASK, CODES, neighbours=neighbours)
+    binned, candidates = candidates_for(records, TASK)
+    plain, rest = looked(binned, TASK, candidates, records.grant(1), gain=False)
+    assert rest.amount == 1 - Fraction(literature.PERCENT, 100)
+    assert (plain.gain, neighbours == "replace") == (0.0, plain.number == 2_000)
+    more, rest = looked(binned, TASK, candidates, records.grant(1), gain=True)
+    assert rest.amount == 1 - Fraction(literature.PERCENT + 3 * GAIN_PERCENT, 100)
+    assert more.gain >= 0
+    sure, _ = looked(binned, TASK, candidates, records.grant(10_000), gain=True)
+    common = np.bincount(CODES["class"]).max()
+    assert sure.purity == pytest.approx(common / 2_000, abs=1e-3)
+    best = max(
+        sum(
+            np.bincount(CODES["class"][split.branches[CODES[split.attribute]] == b], minlength=2).max()
+            for b in range(split.arity)
+        )
+        for split in candidates.routed
+        if split.arity > 1
+    )
+    assert sure.gain == pytest.approx(best - common, abs=2)
+
+
+def test_a_forest_without_a_split_is_one_leaf_with_the_whole_budget() -> None:
+    records = simulated(TASK, CODES)
+    with always({"trees": "ten", "stopping": "stop"}):
+        found = chosen_trees(records, TASK, records.grant(1), points())
+    assert isinstance(found, Tree)
+    assert records.unspent == 0
+
+
+def test_rules_that_know_no_choice_of_values_are_read() -> None:
+    document = json.loads(shipped_text())
+    del document["values"]
+    assert points(json.dumps(document)).values.rule.options == VALUES
 
 
 def test_what_was_learned_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -115,27 +115,23 @@ TREE_EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(2))
 """What the tree program is taught with."""
 
 
-def teach_trees(tables: int, *, runs: int = 2, rounds: int = 3, seed: int = 0) -> Points:
+def teach_trees(tables: int, *, runs: int = 2, rounds: int = 3, seed: int = 0, gain: bool = False) -> Points:
     """The tree program's choice points, taught by whole runs on that many made-up tables.
 
+    First the levels, with splits into all values; then, with their rules, how categories are split and how many trees vote.
+
+    With `gain`, the gain of the best split is asked and paid for in every run, and rules may depend on it.
     A lesson costs what the whole run's mistakes are: the share of a table's held-out records that the model gets wrong.
     """
     made = points()
 
     def program(db: Any, query: Any, budget: Budget) -> Any:
-        return chosen_trees(db, query, budget, made)
+        return chosen_trees(db, query, budget, made, ask_gain=gain)
 
     databases = [_public(number) for number in range(tables)]
-    learn(
-        program,
-        made.every(),
-        trained_on=databases,
-        loss=_mistakes,
-        epsilon=TREE_EPSILONS,
-        runs=runs,
-        rounds=rounds,
-        seed=seed,
-    )
+    how: dict[str, Any] = {"trained_on": databases, "loss": _mistakes, "epsilon": TREE_EPSILONS, "runs": runs, "seed": seed}
+    learn(program, [made.trees, made.stopping, made.splitting], rounds=rounds, **how)
+    learn(program, [made.values, made.trees], rounds=2, **how)
     return made
 
 

@@ -15,12 +15,12 @@ from jostle.kernel.errors import BadInput
 if TYPE_CHECKING:
     from jostle_bench.documents.talk import Accuracy
 
-FIGURES = ("single", "deeper", "adult", "thesis", "credit")
+FIGURES = ("single", "deeper", "adult", "thesis", "trees", "credit")
 
 
 def documents(
     figures: Annotated[
-        str, typer.Option(help="Of the talk: single, deeper, adult; of the thesis: thesis; of Pythia: credit.")
+        str, typer.Option(help="Of the talk: single, deeper, adult; of the thesis: thesis, trees; of Pythia: credit.")
     ] = "single",
     runs: Annotated[int, typer.Option(help="Runs, each with its own records or its own split.")] = 10,
     sizes: Annotated[str, typer.Option(help="Numbers of records of made-up tables.")] = "500,1000,2000,5000,10000",
@@ -32,14 +32,16 @@ def documents(
 
     Made-up tables and public data (JOSTLE_DATA): simulations, which charge nothing.
     """
-    from jostle_bench.documents import credit, talk, thesis
+    from jostle_bench.documents import credit, figure_4_2, talk, thesis
 
     numbers = [int(size) for size in words(sizes)]
     found: dict[str, list[Accuracy]] = {}
     more = thesis.as_markdown() if "thesis" in words(figures) else ""
+    if "trees" in words(figures):
+        more += figure_4_2.as_markdown([float(epsilon) for epsilon in words(epsilons)], runs)
     if "credit" in words(figures):
         more += credit.as_markdown(("credit-1k", "credit-10k"), [float(epsilon) for epsilon in words(epsilons)], runs)
-    for figure in [figure for figure in words(figures) if figure not in ("thesis", "credit")]:
+    for figure in [figure for figure in words(figures) if figure not in ("thesis", "trees", "credit")]:
         if figure not in FIGURES:
             raise BadInput("figures", f"{figure!r} is unknown", f"use some of {', '.join(FIGURES)}")
         if figure == "adult":

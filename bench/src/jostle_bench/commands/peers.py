@@ -31,7 +31,9 @@ def peers(
     quick: Annotated[bool, typer.Option("--quick", help="A few tiny cells and two peers: to see it work.")] = False,
     full: Annotated[bool, typer.Option("--full", help="What takes hours, too: 10⁸ rows.")] = False,
     only: Annotated[str | None, typer.Option(help="Peers, separated by commas; by default all.")] = None,
-    parts: Annotated[str | None, typer.Option(help="Some of accuracy, classifiers, speed, scale; by default all.")] = None,
+    parts: Annotated[
+        str | None, typer.Option(help="Some of accuracy, classifiers, delta, synthetic, speed, scale; by default all.")
+    ] = None,
     domains: Annotated[
         str | None, typer.Option(help="Accuracy only on these domains, for instance 256,32x32; by default all.")
     ] = None,

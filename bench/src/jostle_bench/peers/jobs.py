@@ -27,7 +27,7 @@ from jostle_bench.peers.environments import OURSELVES, Environment, Peer, Unavai
 PACKAGE: Final = Path(jostle.__file__).parent
 BENCH: Final = Path(__file__).parent.parent
 ADAPTERS: Final = BENCH / "peers" / "adapters"
-SHARED: Final = ("classifying", "estimating", "timing")
+SHARED: Final = ("asking", "classifying", "estimating", "timing")
 """What stands beside the adapters for some of them to import."""
 
 NOT_MEASURED: Final = ("audit", "cli", "explorer")

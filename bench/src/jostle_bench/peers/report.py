@@ -12,7 +12,14 @@ from jostle_bench.peers.jobs import NOT_RUN, Job, Outcome, own_source
 from jostle_bench.peers.parts import Comparison, Findings, Part, mean
 from jostle_bench.reports.sections import Grid, Section
 
-HOMES = {"accuracy": "accuracy", "classifiers": "classifiers", "speed": "speed", "scale": "scaling"}
+HOMES = {
+    "accuracy": "accuracy",
+    "classifiers": "classifiers",
+    "delta": "delta",
+    "synthetic": "synthesis",
+    "speed": "speed",
+    "scale": "scaling",
+}
 """The parts of the report, and the modules that they are in."""
 
 Ran = Sequence[tuple[Job, Outcome]]
@@ -60,11 +67,17 @@ def _first(ran: Mapping[str, Ran], found: Mapping[str, Findings]) -> Section:
 def _story(found: Mapping[str, Findings]) -> str:
     """What was found, in a few sentences: errors first, then time, then where we are behind."""
     said = []
-    for name, words in (("accuracy", "numbers"), ("classifiers", "classifiers")):
+    named = {
+        "accuracy": "numbers",
+        "classifiers": "classifiers",
+        "delta": "questions under (ε, δ)",
+        "synthetic": "synthetic tables",
+    }
+    for name, words in named.items():
         cells = found[name].comparisons if name in found else ()
         if cells:
             said.append(f"{mean([one.ratio for one in cells]):.2f} times theirs for {words}")
-    texts = [f"At the same ε, jostle's errors are {' and '.join(said)}, in the geometric mean."] if said else []
+    texts = [f"At the same ε, jostle's errors are {_listed(said)}, in the geometric mean."] if said else []
     timed = found["speed"].comparisons if "speed" in found else ()
     if timed:
         slower = [one for one in timed if one.behind]
@@ -75,6 +88,15 @@ def _story(found: Mapping[str, Findings]) -> str:
             f"({worst.group}: {worst.cell})."
         )
     return " ".join(texts)
+
+
+def _listed(said: Sequence[str]) -> str:
+    """Several things in one sentence.
+
+    >>> _listed(["a", "b", "c"]), _listed(["a"])
+    ('a, b and c', 'a')
+    """
+    return " and ".join(part for part in (", ".join(said[:-1]), said[-1]) if part)
 
 
 def _library(peer: str, peers: Iterable[str]) -> str:
@@ -93,14 +115,19 @@ def picture(found: Mapping[str, Findings]) -> Any:
     from jostle import plots
 
     cells = [one for findings in found.values() for one in findings.comparisons]
-    groups = {"accuracy": "errors of numbers", "classifiers": "errors of classifiers", "speed": "time and memory"}
+    groups = {
+        "accuracy": "errors of numbers",
+        "classifiers": "errors of classifiers",
+        "speed": "time and memory",
+        "delta": "errors under (ε, δ)",
+        "synthetic": "errors of synthetic tables",
+    }
     named = {one.peer: _library(one.peer, {other.peer for other in cells}) for one in cells if one.part in groups}
     peers = list(dict.fromkeys(named.values()))
     figure = plots.new("Where is jostle ahead?", x="ours over theirs (left of 1, jostle is ahead)", log_x=True)
-    styles = zip(
-        groups.items(), (plots.ACCENT, plots.CONTRAST, plots.PALETTE[2]), ("circle", "diamond", "square"), strict=True
-    )
-    for (part, title), colour, symbol in styles:
+    colours = plots.ACCENT, plots.CONTRAST, *plots.PALETTE[2:5]
+    symbols = "circle", "diamond", "square", "cross", "star"
+    for (part, title), colour, symbol in zip(groups.items(), colours, symbols, strict=True):
         here = {peer: [one.ratio for one in cells if one.part == part and named[one.peer] == peer] for peer in peers}
         known = {peer: mean(ratios) for peer, ratios in here.items() if ratios}
         marker = {"color": colour, "symbol": symbol, "size": 11}
