@@ -9,8 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jostle.answers.prices import rounded_down
 from jostle.choice.regret_tree import InnerNode, Leaf
 from jostle.kernel.errors import BadInput
+from jostle.kernel.ledger import Ledger
+from jostle.kernel.measures import Concentrated, largest_rho
 from jostle.learn.chooser import ADDITIVE, FEATURES, FEWEST, KINDS, OPTIONS, PLENTY, Chooser, features
 from jostle.learn.classifier import PrivateClassifier
 from jostle.learn.task import Task
@@ -113,6 +116,29 @@ def test_a_classifier_learns_tells_why_and_spends_all() -> None:
     assert "On public tables like yours, it misclassifies" in text
     assert model.trace_.pick.option in OPTIONS
     assert model.trace_.facts["attributes"] == 2
+
+
+@pytest.mark.parametrize(("attributes", "measure"), [(2, "pure"), (56, "pure"), (57, "concentrated")])
+def test_a_delta_buys_gaussian_noise_only_where_that_is_half_as_loud(attributes: int, measure: str) -> None:
+    names = [f"a{number}" for number in range(attributes)]
+    columns = Schema({**{name: Boolean() for name in names}, "class": Boolean()})
+    asked, task = PrivateClassifier(epsilon=1, delta=1e-6, schema=columns), Task(tuple(names), "class", columns)
+    price = asked._measured(asked._price(), task)
+    assert price.measure == measure
+    assert measure != "pure" or price.amount == 1
+    replacing = PrivateClassifier(epsilon=1, delta=1e-6, schema=columns, neighbours="replace")
+    assert replacing._measured(replacing._price(), task).measure == "pure", "the lemma of Gaussian noise is for add_remove"
+
+
+def test_a_delta_is_not_spent_where_epsilon_alone_errs_less_but_an_account_pays_what_it_is_asked(tmp_path: Path) -> None:
+    X, y = people(200)
+    asked = {"epsilon": 1, "delta": 1e-6, "schema": SCHEMA}
+    alone = PrivateClassifier(**asked, random_state=0).fit(X, y)
+    assert (alone.spent_, alone.measure_) == (1, "pure")
+    assert "ε = 1 and δ = 1e-06, of which only ε was charged" in alone.explain()
+    with Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.account("people", cap=Concentrated(rounded_down(largest_rho(1, 1e-6))))
+        assert PrivateClassifier(**asked, account=account).fit(X, y).measure_ == "concentrated"
 
 
 def test_a_release_is_charged_once_and_whole() -> None:

@@ -61,6 +61,22 @@ def test_a_saved_grid_says_the_same(tmp_path: Path) -> None:
     assert (load(tmp_path / "model.json").predict_proba(people) == model.predict_proba(people)).all()
 
 
+def test_a_file_from_before_a_field_came_in_is_read(tmp_path: Path) -> None:
+    people = pd.DataFrame({"age": np.arange(200) % 100, "sick": np.arange(200) % 100 > 50})
+    schema = {"age": Integer(0, 99), "sick": Boolean()}
+    model = learn.PrivateGrid(epsilon=5, schema=schema, label="sick", random_state=0).fit(people)
+    file = tmp_path / "model.json"
+    model.save(file)
+    document = json.loads(file.read_text("utf-8"))
+    del document["model"]["beyond"]
+    file.write_text(json.dumps(document), "utf-8")
+    assert (load(file).predict(people) == model.predict(people)).mean() > 0.9
+    del document["model"]["levels"]
+    file.write_text(json.dumps(document), "utf-8")
+    with pytest.raises(BadInput, match="no model"):
+        load(file)
+
+
 def test_a_file_holds_neither_records_nor_accounts(tmp_path: Path) -> None:
     fitted("PrivateClassifier").save(tmp_path / "model.json")
     document = json.loads((tmp_path / "model.json").read_text("utf-8"))

@@ -61,7 +61,7 @@ class FitSummary:
     """What was charged: pure ε, or ρ."""
 
     allowed: tuple[Fraction, Fraction] | None = None
-    """The ε and the δ that were asked for, which allow that ρ; None if none were."""
+    """The ε and the δ that were asked for, which allow what was charged; None if none were."""
 
     neighbours: Neighbours
     """What one person may change without being noticed."""
@@ -80,7 +80,9 @@ class FitSummary:
         price = str(Price(self.spent, self.measure))
         if self.allowed is not None:
             epsilon, delta = self.allowed
-            price = f"ε = {show(epsilon)} and δ = {show(delta)}, which allow {price}"
+            allowed = f"ε = {show(epsilon)} and δ = {show(delta)}"
+            pure = f"{allowed}, of which only ε was charged: a δ would have bought louder noise"
+            price = pure if self.measure == PURE else f"{allowed}, which allow {price}"
         first = f"{self.learner}, {price} ({self.neighbours} neighbours), {kind}."
         return "\n".join(filter(None, (first, self.model, in_ledger(self.charges))))
 
@@ -145,6 +147,7 @@ class PrivateLearning(BaseEstimator):  # type: ignore[misc] # scikit-learn ships
         if is_private_table(X):
             return self._fit_table(X, y, found, tunables, price)
         seed, task = self._seed(), self._task(y)
+        price = self._measured(price, task)
         if y is None and task.label in names_of(X):
             check_names(names_of(X), [task.label])
             y = X[task.label]
@@ -243,6 +246,10 @@ class PrivateLearning(BaseEstimator):  # type: ignore[misc] # scikit-learn ships
         """What a fit costs: ε, which is 1 if nothing was said; ρ; or, with a δ, the ρ that both allow."""
         nothing = self.epsilon is None and self.delta is None and self.rho is None
         return Price.of(price_of(1 if nothing else self.epsilon, self.delta, self.rho))
+
+    def _measured(self, price: Price, task: Task) -> Price:
+        """The price in the measure that a fit on records is paid in."""
+        return price
 
     def _seed(self) -> int | None:
         """The seed of a simulation, or None for a release."""

@@ -13,7 +13,7 @@ import base64
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import date
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -245,10 +245,12 @@ def _column(said: dict[str, Any]) -> Column:
 def _object(said: Mapping[str, Any], depth: int) -> Any:
     kind = CLASSES[said[_KIND]]
     found = {name: _read(one, depth + 1) for name, one in said.items() if name != _KIND}
-    if set(found) != {each.name for each in fields(kind)}:
+    needed = {each.name for each in fields(kind) if each.default is MISSING and each.default_factory is MISSING}
+    if not needed <= set(found) <= {each.name for each in fields(kind)}:  # older files lack what has come since
         _refuse("other fields")
     for each in fields(kind):
-        _check_field(found[each.name], str(each.type))
+        if each.name in found:
+            _check_field(found[each.name], str(each.type))
     made = kind(**found)
     if isinstance(made, Task):
         Schema(made.columns)
