@@ -206,7 +206,8 @@ def test_counts_of_people_are_the_noisy_counts_that_select_at_the_whole_price(tm
 
 def test_counts_are_selected_first_where_that_is_less_noise_or_they_are_not_of_people(tmp_path):
     for name, unit, asked in (
-        ("many groups", Unit("person", 100), agg.count_distinct_units()),
+        ("less noise", Unit("person", 100), agg.count_distinct_units()),
+        ("fewer people needed", Unit("person", 20), agg.count_distinct_units()),
         ("several rows", Unit("person", 3), agg.count()),
     ):
         question = opened(frame(ROWS), tmp_path, unit=unit, name=name).group_by("code", keys="private").ask(n=asked)

@@ -88,8 +88,8 @@ class PrivateGroupsQuestion(GroupsQuestion):
     def _counted(self, price: Price) -> tuple[Price, KeySelection] | None:
         """All of the price for noisy counts that select groups, and the rule; None if it is better to select first. Public.
 
-        They are of people, so nothing else may be asked for. Where a person has many groups, Gaussian noise is less, even at
-        a half of the price.
+        They are of people, so nothing else may be asked for. Where a person has many groups, a Gaussian rule or Gaussian
+        noise may be better at half of the price: so it must be no worse in either respect.
         """
         [total, *more] = [one.total for one in self._measured]
         of_people = total.of_persons or self.table.unit is None or self._one_row_per_group
@@ -100,8 +100,10 @@ class PrivateGroupsQuestion(GroupsQuestion):
             rule = self._rule(whole, counted_selection)
         except BadInput:  # noise that ends is too far off
             return None
-        [afterwards] = self._noises(self._divided(price)[1])
-        return (whole, rule) if NoiseOfRule.of(rule).variance <= afterwards.variance else None
+        for_keys, rest = self._divided(price)
+        [afterwards] = self._noises(rest)
+        quieter = NoiseOfRule.of(rule).variance <= afterwards.variance
+        return (whole, rule) if quieter and rule.even_chance <= self._rule(for_keys).even_chance else None
 
     def rule(self, epsilon: Any) -> KeySelection:
         """The rule that selects groups at this price of the whole question. Public."""
