@@ -680,16 +680,14 @@ def _events(place: Path) -> list[str]:
 
 
 def _download(browser, link):
-    """A file as the browser would get it: with its cookie."""
-    cookie = next(one for one in browser.driver.get_cookies() if one["name"].startswith("jostle_"))
+    """A file as the browser would get it: with its cookies, of which each server of this machine has one."""
+    cookies = "; ".join(f"{one['name']}={one['value']}" for one in browser.driver.get_cookies())
     address = urlsplit(browser.find(link).get_attribute("href"))
-    line = http.client.HTTPConnection(address.hostname, address.port, timeout=PATIENCE)
-    line.request("GET", address.path, headers={"Cookie": f"{cookie['name']}={cookie['value']}"})
-    answer = line.getresponse()
-    assert "attachment" in answer.headers["content-disposition"]
-    table = list(csv.DictReader(io.StringIO(answer.read().decode())))
-    line.close()
-    return table
+    with closing(http.client.HTTPConnection(address.hostname, address.port, timeout=PATIENCE)) as line:
+        line.request("GET", address.path, headers={"Cookie": cookies})
+        answer = line.getresponse()
+        assert "attachment" in answer.headers["content-disposition"]
+        return list(csv.DictReader(io.StringIO(answer.read().decode())))
 
 
 def test_the_first_page_leads_to_each_of_the_others(browser):

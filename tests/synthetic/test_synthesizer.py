@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import date
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +13,7 @@ from jostle.kernel.budget import Price
 from jostle.kernel.functions.gaps import GRAIN
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ArrayColumns, SimulatedRecords
-from jostle.schema import Boolean, Category, Integer, Schema
+from jostle.schema import Boolean, Category, Column, Date, Integer, Schema
 from jostle.synthetic import synthesizer
 from jostle.synthetic.strategies import LEAST_SINGLES, STRATEGIES, Tuning, facts, shipped
 from jostle.synthetic.synthesizer import TICKS, share_of_singles, synthesize
@@ -180,3 +181,49 @@ def test_nobody_who_predicts_gets_columns_by_themselves_and_a_tree_joins_all_col
     ]
     assert len(pairs) == len(SCHEMA) - 1 == len({frozenset(pair) for pair in pairs})
     assert {name for pair in pairs for name in pair} == {*SCHEMA}
+
+
+ONE_CELL = Category(["a"], outside="drop", null="drop")
+HUGE = Integer(-(2**52), 2**52, bins=500)
+ODD: dict[str, dict[str, Column]] = {
+    "one column": {"age": Integer(0, 19)},
+    "one cell": {"a": ONE_CELL},
+    "only columns of one cell": {"a": ONE_CELL, "b": ONE_CELL, "c": ONE_CELL},
+    "two columns": {"huge": HUGE, "a": ONE_CELL},
+    "large columns": {"huge": HUGE, "huge too": HUGE, "well": Boolean(null="drop")},
+    "days": {"day": Date(date(2020, 1, 1), date(2030, 1, 1), every="month"), "well": Boolean(), "a": ONE_CELL},
+    "40 columns": {f"column {number}": Boolean(outside="drop", null="drop") for number in range(40)},
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("price", [Price.of("1/100"), Price.of(None, "1/200")], ids=str)
+def test_no_way_fails_midway_whatever_the_schema(odd: str, price: Price) -> None:
+    columns = ODD[odd]
+    sizes = {name: column.size for name, column in columns.items()}
+    rng = np.random.default_rng(0)
+    alike = {name: np.full(300, size // 2) for name, size in sizes.items()}
+    varied = {name: rng.integers(0, size, 5000) for name, size in sizes.items()}
+    for way, data in zip(STRATEGIES, [alike, varied] * 3, strict=True):
+        for relation in (Neighbours(), Neighbours("replace")) if len(columns) < 9 else (Neighbours(),):
+            source = SimulatedRecords(ArrayColumns(data, sizes), seed=0, neighbours=relation)
+            found = synthesize(source, columns, source.grant(price), strategy=way)
+            assert source.unspent == 0
+            assert found.draw(3, rng).keys() == columns.keys()
+
+
+def test_every_way_that_may_be_chosen_is_tried_out_and_only_these(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    real = synthesizer.synthesize
+    monkeypatch.setattr(
+        synthesizer, "synthesize", lambda *given, **how: (tried.append(how["strategy"]), real(*given, **how))[1]
+    )
+    for how, ways in (
+        ({}, [*STRATEGIES]),
+        ({"strategy": "tree"}, ["tree"]),
+        ({"predicting": True}, [*STRATEGIES][1:]),
+        ({"workload": [(0,), (1,)]}, [name for name in STRATEGIES if name != "network"]),
+    ):
+        tried.clear()
+        synthesizer.try_out(SCHEMA, Price.of(1), Neighbours(), **how)
+        assert tried == ways

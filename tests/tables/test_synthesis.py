@@ -15,6 +15,8 @@ import jostle
 from jostle import Boolean, Category, Date, Integer, Real, Schema, Unit
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.schema import Text
+from jostle.synthetic import synthesizer
+from jostle.synthetic.strategies import STRATEGIES
 from jostle.tables.columns import EngineColumns
 
 SCHEMA = Schema(
@@ -131,6 +133,22 @@ def test_what_cannot_be_is_refused_before_any_charge(tmp_path: Path, columns: An
     with pytest.raises(BadInput, match=f"^{named}") as refused:
         table.synthesize(*columns, **({"epsilon": 1} | how))
     assert refused.value.remedy
+    assert table.remaining == 2
+
+
+@pytest.mark.parametrize("way", STRATEGIES)
+def test_a_way_that_fails_does_so_before_any_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    """Whichever it is, and whether or not it would be chosen."""
+    table, init = people(tmp_path), synthesizer._Rounds.__init__
+
+    def failing(self: Any, *given: Any) -> None:
+        init(self, *given)
+        if given[-1] is STRATEGIES[way]:
+            raise ZeroDivisionError
+
+    monkeypatch.setattr(synthesizer._Rounds, "__init__", failing)
+    with pytest.raises(ZeroDivisionError):
+        table.synthesize(epsilon=1)
     assert table.remaining == 2
 
 

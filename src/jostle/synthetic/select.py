@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
+from types import MappingProxyType
 
 from jostle.kernel.functions.gaps import MarginalGap
 from jostle.synthetic.estimate import Fitted
@@ -37,10 +39,11 @@ def default_workload(columns: int) -> list[Clique]:
     return sets
 
 
-def weighted_candidates(workload: Iterable[Clique]) -> dict[Clique, int]:
+@lru_cache(maxsize=4)
+def weighted_candidates(workload: tuple[Clique, ...]) -> Mapping[Clique, int]:
     """All sets of one column or more inside the workload's, with what they are worth: how much they share with all of these.
 
-    >>> weighted_candidates([(0, 1), (1, 2)])
+    >>> dict(weighted_candidates(((0, 1), (1, 2))))
     {(0,): 342, (1,): 683, (2,): 342, (0, 1): 1024, (1, 2): 1024}
     """
     masks = [sum(1 << axis for axis in axes) for axes in workload]
@@ -50,7 +53,7 @@ def weighted_candidates(workload: Iterable[Clique]) -> dict[Clique, int]:
         for part in sorted(inside, key=lambda part: (len(part), part))
     }
     top = max(shared.values())
-    return {part: max(1, -(-HEAVIEST * worth // top)) for part, worth in shared.items()}
+    return MappingProxyType({part: max(1, -(-HEAVIEST * worth // top)) for part, worth in shared.items()})
 
 
 def that_fit(

@@ -92,9 +92,6 @@ STRATEGIES: Final[Mapping[str, Tuning]] = MappingProxyType(
 """The ways to choose among: columns by themselves; a tree of pairs, as in MST; each column with up to two before it, as in
 PrivBayes; and, as in AIM, whatever the present model explains worst."""
 
-WIDEST: Final = "adaptive"
-"""The one that may measure whatever another one may."""
-
 LEAST_SINGLES: Final = min(tuning.singles for tuning in STRATEGIES.values())
 """The least share of the budget for single columns."""
 

@@ -18,7 +18,8 @@ import numpy as np
 from jostle.algorithms.bayes import shrunk
 from jostle.kernel.budget import PURE, Budget, Price
 from jostle.kernel.functions.gaps import GRAIN, gap_sensitivities
-from jostle.kernel.records import Records
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.records import ArrayColumns, Records, SimulatedRecords
 from jostle.kernel.strategies import identity
 from jostle.schema import Column, Date, Numeric, Schema
 from jostle.synthetic.bounds import GapBound, gap_bounds
@@ -122,18 +123,40 @@ def synthesize(
     else:
         looked = singles.look()
         known = facts(columns, purse.price, records.neighbours, looked)
-        chosen = shipped().pick(known, _fitting(max(map(len, wanted)), predicting))
+        chosen = shipped().pick(known, _fitting(wanted, predicting))
     how = tuning or chosen.tuning
     singles.measure(how.singles)
     plan = _Rounds(records, columns, singles, purse, how)
-    plan.run(weighted_candidates(wanted))
+    plan.run(weighted_candidates(tuple(wanted)))
     return plan.result(chosen, looked)
 
 
-def _fitting(widest: int, predicting: bool) -> list[str]:
+def _fitting(workload: Sequence[Clique], predicting: bool) -> list[str]:
     """The strategies to choose among: several parents need sets of several columns, and who predicts needs pairs."""
+    widest = max(map(len, workload))
     some = {name: how for name, how in STRATEGIES.items() if how.parents < max(2, widest)}
     return [name for name, how in some.items() if not predicting or how.singles < 1]
+
+
+def try_out(
+    columns: Schema | Mapping[str, Column],
+    price: Price,
+    neighbours: Neighbours,
+    *,
+    workload: Sequence[Clique] | None = None,
+    strategy: str | None = None,
+    predicting: bool = False,
+) -> None:
+    """Take every way that may be chosen, or the named one, on an empty table: what would fail does so before a charge.
+
+    Privacy: no record is looked at. The choice follows from noise, so none of the ways can be left out.
+    """
+    sizes = {name: column.size for name, column in columns.items()}
+    empty = ArrayColumns({name: np.zeros(0, dtype=np.int64) for name in sizes}, sizes)
+    fitting = _fitting(workload or default_workload(len(columns)), predicting)
+    for number, name in enumerate(fitting if strategy is None else [strategy]):
+        source = SimulatedRecords(empty, seed=number, neighbours=neighbours)
+        synthesize(source, columns, source.grant(price), workload=workload, strategy=name)
 
 
 class _Ticks:

@@ -17,7 +17,6 @@ from jostle.answers.synthetic_table import SyntheticTable
 from jostle.kernel.arguments import check_whole
 from jostle.kernel.budget import Price
 from jostle.kernel.errors import BadInput
-from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.linear.fitting.marginals import margins_of_cells
 from jostle.linear.laws import NoiseLaw
 from jostle.schema import Column, Text
@@ -25,8 +24,8 @@ from jostle.schema.rows import Rows
 from jostle.synthetic.domain import plain_values
 from jostle.synthetic.junction_tree import Clique
 from jostle.synthetic.select import default_workload
-from jostle.synthetic.strategies import WIDEST, named
-from jostle.synthetic.synthesizer import share_of_singles, synthesize
+from jostle.synthetic.strategies import named
+from jostle.synthetic.synthesizer import share_of_singles, synthesize, try_out
 from jostle.tables.columns import EngineColumns
 from jostle.tables.marginals import law_of_a_cell
 from jostle.tables.notes import notes_on
@@ -93,7 +92,8 @@ class SynthesisQuestion(Question[SyntheticTable]):
     def _release(self, epsilon: Any) -> SyntheticTable:
         source = self.table._budget
         columns = EngineColumns.of(self.table._views, [*self.columns]).complete()
-        self._try_out(source.spent_before_measuring(epsilon) or Price.of(epsilon))
+        price = source.spent_before_measuring(epsilon) or Price.of(epsilon)
+        try_out(self.columns, price, self.table.neighbours, **self._how)
         columns.check()
         records, token = source.records(columns.in_memory(), epsilon, note=self.what)
         found = synthesize(records, self.columns, token, **self._how)
@@ -107,13 +107,6 @@ class SynthesisQuestion(Question[SyntheticTable]):
             notes=notes_on(self.table.schema, self.table.unit, [*self.columns], view=self.table._views[0]),
             **paid_with(token, lambda: source.remaining),
         )
-
-    def _try_out(self, price: Price) -> None:
-        """Raise what the plan would refuse on its way, before anything is charged. Privacy: no row is looked at."""
-        sizes = {name: column.size for name, column in self.columns.items()}
-        empty = ArrayColumns({name: np.zeros(0, dtype=np.int64) for name in sizes}, sizes)
-        source = SimulatedRecords(empty, seed=0, neighbours=self.table.neighbours)
-        synthesize(source, self.columns, source.grant(price), **self._how | {"strategy": self._how["strategy"] or WIDEST})
 
 
 def _workload(names: Sequence[str], workload: Any, label: Any) -> list[Clique]:
