@@ -33,7 +33,9 @@ def test_a_table_becomes_a_synthetic_one(folder, jostle) -> None:
     assert len(made) == 40
     with Ledger("budget.db") as book:
         assert book.balance("people").remaining == 2
-    status, output, _ = jostle("synthesize", *ASKED, "--epsilon", 1, "--only", "age", "--format", "csv", "--rows", 3)
+    status, output, _ = jostle(
+        "synthesize", *ASKED, "--epsilon", 1, "--only", "age", "--format", "csv", "--rows", 3, "--data-version", 1
+    )
     assert status == 0
     assert output.splitlines()[0] == "age"
     assert len(output.splitlines()) == 4

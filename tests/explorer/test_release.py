@@ -281,6 +281,11 @@ def test_what_was_released_of_a_version_is_not_paid_for_twice(people):
     assert "Release, and charge ε = 0.5" in curator.preview(**groups)[0].html
     curator.pay(curator.preview(**groups)[1])
     assert "All of it is already paid for. It would cost nothing." in curator.preview(**groups)[0].html
+    question = curator.preview(**QUESTIONS["synthetic"], kind="synthetic")[1]
+    curator.pay(question)
+    code = snippets(curator.desk._opened.opening, curator.desk._released[question].priced)["Command line"]
+    assert code.startswith("jostle synthesize ")
+    assert "--data-version 2026-10" in code
     curator.desk.close()
 
 

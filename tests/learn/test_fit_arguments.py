@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV
 
+from jostle import mechanisms
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.learn import PrivateLogistic, PrivateMajority
@@ -38,6 +41,18 @@ def test_a_missing_label_is_named() -> None:
 def test_categories_may_be_an_array(make) -> None:
     assert Category(make(["no", "yes"])) == Category(["no", "yes"])
     assert Category(pd.Series([3, 1, 3]).unique()).names == ["3", "1"]
+
+
+def test_a_search_within_one_of_several_runs_is_told_the_same_and_spends_of_it(tmp_path: Path) -> None:
+    def attempt(run: Any) -> tuple[float, Fraction]:
+        model = PrivateLogistic("1/100", COLUMNS, account=run)
+        with pytest.warns(SecondFitWarning, match="^One of several runs now pays for the second fit of a search"):
+            GridSearchCV(model, {"bins": [4, 8]}, cv=2, error_score="raise", refit=False).fit(AGES, SICK)
+        return 0.0, run.epsilon - run.remaining
+
+    with Ledger(tmp_path / "budget.db") as ledger:
+        token = ledger.account("people", cap=3).grant(2)
+        assert mechanisms.best_of(attempt, budget=token, runs=1.01) == Fraction(4, 100)
 
 
 def test_the_second_fit_of_a_search_says_what_a_search_spends(tmp_path: Path) -> None:

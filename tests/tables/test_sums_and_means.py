@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import jostle
+from jostle import Integer
 from jostle.answers.noise_intervals import share, share_ends
+from jostle.kernel.errors import BadInput, Overdraft
 
 
 def interval(pair, scale):
@@ -59,3 +64,17 @@ def test_the_interval_of_a_mean_stays_between_the_bounds_and_covers_them_where_n
         alone = table.where("sex IS NULL").mean("income", epsilon="0.001").to_pandas()
         everything += alone[["low", "high"]].to_numpy().tolist() == [[0.0, 60.0]]
     assert everything > 10
+
+
+def test_the_price_of_a_distance_is_a_short_number_and_a_mean_has_none(tmp_path):
+    table = jostle.open(
+        pd.DataFrame({"age": range(100)}), schema={"age": Integer(0, 99)}, ledger=tmp_path / "b.db", budget=5, name="p"
+    )
+    with pytest.raises(Overdraft, match=r"requested ε = \d{3}, remaining 5"):
+        table.sum("age", within=1)
+    question = table.ask_total("sum", "age")
+    epsilon = question.epsilon_within(700)
+    assert question.preview(epsilon=epsilon).margin <= 700 <= question.preview(epsilon=epsilon * Fraction(99, 100)).margin
+    with pytest.raises(BadInput, match="^within: a mean's error depends"):
+        table.mean("age", within=1)
+    assert table.remaining == 5

@@ -193,7 +193,7 @@ def price_within(within: Any, previewed: Callable[..., Preview], measure: str) -
 
     # Noise is in proportion to 1/ε or 1/√ρ, so the guess is near, except for whole numbers that hardly get any.
     ratio = exact(max(previewed(epsilon=Price(Fraction(1), measure)).margin, 1e-3)) / wish
-    guess = _two_digits(min(max(ratio if measure == PURE else ratio**2, SMALLEST), LARGEST))
+    guess = rounded_up(min(max(ratio if measure == PURE else ratio**2, SMALLEST), LARGEST))
     if suffices(guess):
         low, high = guess / 4, guess
         while low > SMALLEST and suffices(low):
@@ -203,14 +203,18 @@ def price_within(within: Any, previewed: Callable[..., Preview], measure: str) -
         while high < LARGEST and not suffices(high):
             low, high = high, high * 4
     for _ in range(6):
-        middle = _two_digits((low + high) / 2)
+        middle = rounded_up((low + high) / 2)
         if middle in (low, high):
             break
         low, high = (low, middle) if suffices(middle) else (middle, high)
     return Price(min(max(high, SMALLEST), LARGEST), measure)
 
 
-def _two_digits(amount: Fraction) -> Fraction:
-    """Rounded up."""
-    unit = Fraction(10) ** (math.floor(math.log10(amount)) - 1)
+def rounded_up(amount: Fraction, digits: int = 2) -> Fraction:
+    """To so many digits.
+
+    >>> rounded_up(Fraction(1, 3)), rounded_up(Fraction(299573, 1000), 3)
+    (Fraction(17, 50), Fraction(300, 1))
+    """
+    unit = Fraction(10) ** (math.floor(math.log10(amount)) - digits + 1)
     return math.ceil(amount / unit) * unit

@@ -37,6 +37,12 @@ def synthesize(
         str | None, typer.Option(help="How to choose what is measured, such as tree; by default jostle picks.")
     ] = None,
     where: WhereOption = None,
+    data_version: Annotated[
+        str | None,
+        typer.Option(
+            help="Which state of the data this is, such as 2026-10. No synthetic table is used again.", show_default=False
+        ),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw how well pairs of columns are known into this .html or .png file.")
     ] = None,
@@ -55,7 +61,7 @@ def synthesize(
     check_destination(to, table.data, table.schema)
     with Working() as working:
         working.on("Opening the table")
-        private = table.open()
+        private = table.open(version=data_version)
         kept = private if where is None else private.where(where)
         question = kept.ask_synthesis(*words(only or ""), rows=rows, label=label, strategy=strategy)
         working.on("Measuring, fitting and drawing records")

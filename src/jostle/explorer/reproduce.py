@@ -186,8 +186,6 @@ def in_shell(opening: Opening, priced: PricedQuestion) -> str:
     command = "jostle synthesize" if priced.fields["kind"] == "synthetic" else "jostle release"
     words = [command, shlex.quote(_without_password(opening.data)), f"--schema {SCHEMA_FILE}"]
     words.append(f"--ledger {shlex.quote(_without_password(opening.ledger))}")
-    if priced.fields["kind"] == "synthetic":  # nothing of it is used again
-        said.pop("version", None)
     for name in _OPTIONS:
         if name in said:
             value = ",".join(said[name]) if isinstance(said[name], list) else _as_option(said[name])

@@ -95,8 +95,11 @@ _FITTED: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 """How often each account has paid for a fit of a search in this process."""
 
 
-def _warn_of_searches(account: Account, price: Price) -> None:
-    """Say what a search or a cross-validation by scikit-learn spends, as soon as an account pays for its second fit."""
+def _warn_of_searches(account: Any, price: Price) -> None:
+    """Say what a search or a cross-validation by scikit-learn spends, as soon as an account pays for its second fit.
+
+    One of several runs (`best_of`) pays like an account, and has no name.
+    """
     frame: Any = sys._getframe(1)
     while frame is not None and not str(frame.f_globals.get("__name__")).startswith("sklearn.model_selection"):
         frame = frame.f_back
@@ -104,8 +107,9 @@ def _warn_of_searches(account: Account, price: Price) -> None:
         return
     _FITTED[account] = _FITTED.get(account, 0) + 1
     if _FITTED[account] == 2:
+        payer = f"The account {account.name!r}" if hasattr(account, "name") else "One of several runs"
         text = (
-            f"The account {account.name!r} now pays for the second fit of a search, and each one costs {price}. A search "
+            f"{payer} now pays for the second fit of a search, and each one costs {price}. A search "
             "over m settings with k folds fits m × k + 1 times. Search on public records, and fit once on private ones."
         )
         warnings.warn(text, SecondFitWarning, stacklevel=4)

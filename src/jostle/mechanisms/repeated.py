@@ -34,6 +34,12 @@ class Attempt:
     def __init__(self, purse: RunPurse, epsilon: Fraction, unit: str | None) -> None:
         self._purse, self.epsilon, self._unit = purse, epsilon, unit
 
+    def __copy__(self, _: object = None) -> Attempt:
+        """Itself: scikit-learn clones what an estimator has, and all clones pay from one run."""
+        return self
+
+    __deepcopy__ = __copy__
+
     @property
     def neighbours(self) -> Neighbours:
         """What one person may change."""

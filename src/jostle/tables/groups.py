@@ -21,7 +21,7 @@ from jostle.answers.answer import Answer, paid_with
 from jostle.answers.combined_totals import CombinedSum, CombinedTotals, weights_of
 from jostle.answers.grouped import GroupedAnswers
 from jostle.answers.noise_intervals import NoisySum, NumberReading, NumberSum, margin, ratio_of, ratio_of_sums
-from jostle.answers.previews import GroupPreviews, checked_rows
+from jostle.answers.previews import GroupPreviews, checked_rows, rounded_up
 from jostle.kernel.budget import Budget, Price, exact
 from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.functions.totals import CellTotal, Mixture, NoisyTotals, RecordCount, Sum, WeightedTotals
@@ -269,7 +269,7 @@ class GroupsQuestion(PricedGroups):
         except BadInput:  # which would speak of an ε that nobody named
             problem = "is so far from the column's bounds that noise cannot be drawn for it"
             raise BadInput("within", problem, "say how far the answer may be off, in the unit of the answer") from None
-        return epsilon
+        return rounded_up(epsilon, 3)
 
     def _release(self, epsilon: Any) -> GroupedAnswers:
         """Nothing is read before the charge is made, and what could be refused is refused before that."""

@@ -359,14 +359,15 @@ class Table:
         return self.ask_total("sum", column, by).release(epsilon=epsilon, within=within, rho=rho)
 
     def mean(
-        self, column: str, *, by: str | None = None, epsilon: Any = None, rho: Any = None
+        self, column: str, *, by: str | None = None, epsilon: Any = None, within: float | None = None, rho: Any = None
     ) -> ReleasedNumber | ReleasedNumbers:
         """The mean of a column, clipped to its declared bounds, over the rows that have a number between them.
 
         With `by`, for each cell of another column, at one price. How far the values are above the lower bound and how far
-        below the upper one are measured together, at the price of one, as in `jostle.mechanisms.clipped_mean`.
+        below the upper one are measured together, at the price of one, as in `jostle.mechanisms.clipped_mean`. How close a
+        mean is depends on the number of rows, so `within` is refused.
         """
-        return self.ask_total("mean", column, by).release(epsilon=epsilon, rho=rho)
+        return self.ask_total("mean", column, by).release(epsilon=epsilon, within=within, rho=rho)
 
     def synthesize(
         self,

@@ -23,7 +23,7 @@ from jostle.tables.columns import EngineColumns
 from jostle.tables.memory.asking import FRESH
 from jostle.tables.memory.bodies import Remembered
 from jostle.tables.memory.frames import Frame, frame_of
-from jostle.tables.memory.memory import Memory, together
+from jostle.tables.memory.memory import Memory, number_by_number, together
 from jostle.tables.memory.states import StateColumn, digest, known_rows
 from jostle.tables.memory.store import NOT_USED, Keepsake, unused
 from jostle.tables.memory.widened import widened
@@ -92,6 +92,7 @@ def whole_answer(question: CountsQuestion, place: CountsPlace, release: Release)
     amount = release.spent
     if isinstance(release, RecalledRelease):  # worth what the question may have cost, whatever was bought for it
         amount = release.paid.amount
+    if isinstance(release, RecalledRelease) and release.off is not None:
         arrays |= {"margins": release.margins} | (
             {} if release.workload.kind == "identity" else {"answers": release.answers}
         )
@@ -164,9 +165,7 @@ def _read_from(question: CountsQuestion, place: CountsPlace, wide: Widened, pric
     reads = together(place.frame, [wished])
     if reads is None or not same_noise(wished, planned(question, place, price)):
         return None
-    [(_, weights)] = reads.found.used
-    once = bool((abs(weights).sum(axis=1) == 1).all() and (weights.sum(axis=1) == 1).all())
-    return weights if once else None
+    return reads.found.used[0][1] if number_by_number(reads.found) else None
 
 
 def left_in(budget: BudgetSource) -> str:

@@ -12,7 +12,7 @@ import math
 import uuid
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +23,14 @@ from jostle.answers.recalled import RecalledRelease, Reused, in_memory_words
 from jostle.answers.release import Release
 from jostle.kernel.budget import Price
 from jostle.kernel.partition import Vector
-from jostle.kernel.source import ReleaseSource
+from jostle.kernel.source import AddedNoise, ReleaseSource
 from jostle.kernel.strategies import Identity
 from jostle.linear.fitting.combined import Combined
 from jostle.simulate.margins import within_95
 from jostle.tables.memory.asking import CONSISTENT, FRESH
 from jostle.tables.memory.bodies import Remembered
-from jostle.tables.memory.buying import CountsPlace, left_in, place_of, planned, remembered, whole_answer
-from jostle.tables.memory.memory import Recollection, together
+from jostle.tables.memory.buying import CountsPlace, left_in, place_of, planned, remembered, same_noise, whole_answer
+from jostle.tables.memory.memory import Recollection, number_by_number, together
 from jostle.tables.memory.store import NOT_USED, MemoryFault, unused
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ WORTH_IT = Fraction(95, 100)
 
 WORTH_IT_OF_ADAPTIVE = Fraction(1, 2)
 """The same where the algorithm adapts to the data: its answers may be closer than it promises."""
+
+FEW_CELLS = 16
+"""Of fewer cells, each says too little about the others: remembered numbers are read as they are."""
 
 _SEARCHED = 9
 _DIGITS = 3
@@ -140,7 +143,8 @@ def _from_measurements(question: CountsQuestion, place: CountsPlace, price: Pric
     if found is not None and cells is not None and _suffices(found.found.margins, wanted):
         place.memory.note_saving(price.measure, price.amount, free=True)
         reused = Reused(in_memory_words(len(found.sources), None, price), price.amount, price.measure)
-        release = _combined_release(question, found, cells, price, reused)
+        adapted = None if queries is not None else _adapted(question, place, found, price, reused)
+        release = adapted or _combined_release(question, found, cells, price, reused)
         if not CONSISTENT.get():
             place.memory.keep([], lambda: [whole_answer(question, place, release)])
         return release
@@ -148,6 +152,31 @@ def _from_measurements(question: CountsQuestion, place: CountsPlace, price: Pric
         return None
     amount = _missing(question, place, remembered, price, wanted)
     return None if amount is None else Purchase(place, remembered, Price(amount, price.measure), price)
+
+
+def _adapted(
+    question: CountsQuestion, place: CountsPlace, found: Recollection, price: Price, reused: Reused
+) -> RecalledRelease | None:
+    """What `bought_widely` would make of the cells, if each is one number that was measured as this question would be.
+
+    So the next ward gets its answers as the first one did: where cells are nearly empty, far closer than plain noise.
+    """
+    plan = algorithm_named("Bayes")
+    if CONSISTENT.get() or not (question.algorithm.data_dependent and question.by_cells) or plan.finish is None:
+        return None
+    if place.frame.size < FEW_CELLS:
+        return None
+    if len(found.sources) != 1 or not number_by_number(found.found):
+        return None
+    [source] = found.sources
+    alike = planned(question, place, price)
+    paid = Price(price.amount * alike.amount / source.amount, price.measure) if source.amount else price
+    if not same_noise(source, planned(question, place, paid)):
+        return None
+    scale = AddedNoise("laplace" if source.noise == "laplace" else "gaussian", source.amount).scale
+    estimate = np.asarray(plan.finish(found.found.estimates, scale, question.workload), dtype=np.float64)
+    reason = "because it costs the same for all conditions"
+    return replace(_release(question, estimate, paid, reused, None, None), algorithm=plan, reason=reason, tunables={})
 
 
 def _missing(

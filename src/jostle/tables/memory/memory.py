@@ -146,6 +146,14 @@ def together(
     return min(found, key=lambda one: float(one.found.variances.max()), default=None)
 
 
+def number_by_number(found: Combined) -> bool:
+    """Whether each estimate is one of the numbers of one measurement."""
+    if len(found.used) != 1 or found.used[0][0].summed != 1:
+        return False
+    [(_, weights)] = found.used
+    return bool((abs(weights).sum(axis=1) == 1).all() and (weights.sum(axis=1) == 1).all())
+
+
 def _of_one_draw(frame: Frame, measured: Sequence[Remembered], queries: Any) -> Recollection | None:
     usable = [(one, small) for one in measured if (small := reduced(one, frame)) is not None]
     if not usable:

@@ -33,7 +33,7 @@ from jostle.tables.memory.asking import FRESH
 from jostle.tables.memory.bodies import Remembered
 from jostle.tables.memory.buying import left_in
 from jostle.tables.memory.frames import Frame, frame_of
-from jostle.tables.memory.memory import Memory, together
+from jostle.tables.memory.memory import Memory, number_by_number, together
 from jostle.tables.memory.moments import Asked, Completed, completed, mixture_form, sum_form
 from jostle.tables.memory.states import LEFT_OUT, KnownRows, StateColumn, digest, known_rows
 from jostle.tables.memory.store import NOT_USED, MemoryFault, unused
@@ -240,11 +240,7 @@ def _recalled(question: GroupsQuestion, place: TotalsPlace, price: Price) -> dic
 def _number_by_number(frame: Frame, remembered: Remembered, *, drawn: bool) -> Any:
     """The numbers of a frame, if each of them is one of the remembered numbers."""
     read = together(frame, [remembered], drawn=drawn)
-    if read is None:
-        return None
-    [(_, weights)] = read.found.used
-    once = bool((abs(weights).sum(axis=1) == 1).all() and (weights.sum(axis=1) == 1).all())
-    return read.found.estimates if once and read.found.used[0][0].summed == 1 else None
+    return None if read is None or not number_by_number(read.found) else read.found.estimates
 
 
 # ---------------------------------------------------------------------------------------------------------------- buying
