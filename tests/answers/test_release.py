@@ -43,7 +43,7 @@ def test_the_usual_algorithm_fits_the_question(ledger, shape, workload, expected
     assert all(event.note.startswith(f"{expected}: why: ") for event in charges)
     assert "ε = 0.25" in released.explain()
     assert "because" in released.reason
-    assert ("chose the algorithm" if expected == "Pythia" else "because") in released.explain()
+    assert ("chosen by Pythia" if expected == "Pythia" else "because") in released.explain()
 
 
 @pytest.mark.parametrize(

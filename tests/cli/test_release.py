@@ -208,7 +208,7 @@ def test_letters_that_a_terminal_lacks_do_not_lose_the_answers(folder, monkeypat
         assert not ended.value.code
     shown.flush()
     text, answers = shown.buffer.getvalue().decode(encoding).split("jostle budget budget.db\n")
-    assert "at \\u03b5 = 0.5" in text
+    assert "· \\u03b5 = 0.5" in text
     found = json.loads(answers)
     assert found["answers"][0]["age"] == "0–9"
     assert "at ε = 0.5" in found["explanation"]

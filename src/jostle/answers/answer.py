@@ -9,10 +9,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from jostle import plots
 from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Budget, Price, round_down, round_up
 from jostle.kernel.neighbours import Neighbours
-from jostle.schema.rows import MOST_LINES, Rows, distinct_names
+from jostle.kernel.partition import Vector
+from jostle.schema.rows import MOST_LINES, Rows, distinct_names, short
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -117,13 +120,26 @@ class Answer(ABC):
         self.rows().write(Path(path).with_suffix(".xlsx"))
 
     def __str__(self) -> str:
-        """The answer in words, the table (without its middle if it is long), what is left out, and the charge."""
+        """What was released, the table (without its middle if it is long), what is left out, how, and the charge."""
         return "\n".join([self.shown(self.rows(), MOST_LINES), *([in_ledger(self.charges)] if self.charges else [])])
 
     def shown(self, rows: Rows, most: int | None = None) -> str:
         """The same with these rows (at most `most` of them) and without the charge."""
-        table = rows.to_text(most)
-        return "\n".join([self._explained(), "", table, "", *self.notes])
+        return self._around(rows.to_text(most))
+
+    def _around(self, table: str) -> str:
+        """A table as it is printed: what it is above it, and below it what it leaves out and how it was made."""
+        return "\n".join([self._title, "", table, "", *self.notes, *self._method])
+
+    @property
+    def _title(self) -> str:
+        """The line above the table. Where nothing stands below it, this is the whole explanation."""
+        return self._explained()
+
+    @property
+    def _method(self) -> tuple[str, ...]:
+        """The lines below the table: how far off the numbers are, what made them, and what is left."""
+        return ()
 
     def _repr_html_(self) -> str:
         """For notebooks: the words, and the first rows."""
@@ -149,6 +165,10 @@ class Answer(ABC):
         """Which noise was added to what was measured, in words."""
         return "Laplace noise" if self.measure == PURE else "Gaussian noise"
 
+    def _line(self, *facts: str) -> str:
+        """What was released, for how much and whom it protects, in one line."""
+        return " · ".join([*facts, self._at, f"protects {self._whom}"])
+
     @property
     def _how(self) -> str:
         """Which noise protects whom, and what is left, in sentences."""
@@ -161,6 +181,15 @@ class Answer(ABC):
         if self.measure != PURE:  # the budget has two sides, and what is left on one is no part of its ε
             return f"ε = {round_down(self.remaining) + 0.0:g} is left for the next question."
         return f"{round_down(self.remaining) + 0.0:g} of the budget is left."
+
+
+def typical_error(margins: Vector) -> str:
+    """How far off a typical answer may be, in a sentence.
+
+    >>> typical_error(np.array([2.0, 3.0, 9.0]))
+    'Typical error: ±3 (95 % confidence).'
+    """
+    return f"Typical error: ±{short(np.median(margins))} (95 % confidence)."
 
 
 def labelled(about: Mapping[str, Sequence[str]], numbers: Mapping[str, Any]) -> Rows:

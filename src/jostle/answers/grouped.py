@@ -77,14 +77,28 @@ class GroupedAnswers(Answer):
         return len(next(iter(self.values.values())))
 
     def _explained(self) -> str:
+        what, rows = self._what_and_rows
+        typical = f", typically within (95 %): {self._typical}" if self._typical else ""
+        return f"{what}: {rows} at {self._at}{typical}. {self.why}. It protects {self._whom}. {self._left}"
+
+    @property
+    def _what_and_rows(self) -> tuple[str, str]:
         by = f" by {' and '.join(self.groups)}" if self.groups else ""
-        found = "; ".join(f"{self.what[name]} ± {short(np.median(self.margins[name]))}" for name in self.values if len(self))
-        rows = f"{len(self):,} groups" if self.groups else "one group"
-        typical = f", typically within (95 %): {found}" if found else ""
-        return (
-            f"{', '.join(self.values)}{by}: {rows} at {self._at}{typical}. {self.why}. "
-            f"It protects {self._whom}. {self._left}"
-        )
+        return f"{', '.join(self.values)}{by}", f"{len(self):,} groups" if self.groups else "one group"
+
+    @property
+    def _typical(self) -> str:
+        """How far off each aggregate typically is."""
+        return "; ".join(f"{self.what[name]} ± {short(np.median(self.margins[name]))}" for name in self.values if len(self))
+
+    @property
+    def _title(self) -> str:
+        return self._line(*self._what_and_rows)
+
+    @property
+    def _method(self) -> tuple[str, ...]:
+        typical = (f"Typical error (95 % confidence): {self._typical}.",) if self._typical else ()
+        return (*typical, f"{self.why}.", self._left)
 
     def rows(self, *, together: bool = False) -> Rows:
         """One row per group: its labels, and per aggregate the number and the ends of its interval.
@@ -141,7 +155,7 @@ class GroupedAnswers(Answer):
     def shown(self, rows: Rows, most: int | None = None) -> str:
         wide = len(rows.columns) != len(self.groups) + 3 * len(self.values)
         table = rows.to_text(most, intervals=not wide, decimals=self._wide[1] if wide else None)
-        return "\n".join([self._explained(), "", table, "", *self.notes])
+        return self._around(table)
 
     def pivot(self, name: str | None = None) -> DataFrame:
         """A cross table of two group columns, of one aggregate or, by default, of all: the last column's labels across."""

@@ -75,11 +75,18 @@ class RecalledRelease(Release):
         return self.algorithm, self.estimate, self.workload, self.paid, self.neighbours, self.tunables
 
     def _explained(self) -> str:
-        by = " and ".join(name for name in self.about if name != "figure")
-        many = "1 answer" if len(self.answers) == 1 else f"{len(self.answers):,} answers"
-        what = f"{f'Rows by {by}' if by else 'Rows'}: {many}"
+        what, many = self._what_and_many
         typical = f"typically within ±{short(np.median(self.margins))} (95 %)"
-        return f"{what} at {self._at}, {typical}. {self.reused} {self._left}"
+        return f"{what}: {many} at {self._at}, {typical}. {self.reused} {self._left}"
+
+    @property
+    def _what_and_many(self) -> tuple[str, str]:
+        what = super()._what_and_many[0]
+        return what, "1 answer" if len(self.answers) == 1 else f"{len(self.answers):,} answers"
+
+    @property
+    def _chosen(self) -> str:
+        return str(self.reused)
 
     def __repr__(self) -> str:
         return f"<RecalledRelease of {self.workload!r}, at {self._at}>"

@@ -12,7 +12,7 @@ import numpy as np
 
 from jostle import algorithms, plots, workloads
 from jostle.algorithms import TASKS, Algorithm
-from jostle.answers.answer import Answer, IntervalKind, labelled, paid_with
+from jostle.answers.answer import Answer, IntervalKind, labelled, paid_with, typical_error
 from jostle.choice import default_algorithm
 from jostle.choice.traces import Trace, collect_traces
 from jostle.kernel.arguments import counts
@@ -110,17 +110,33 @@ class Release(Answer):
 
     def _explained(self) -> str:
         """What was counted, how far off it may be, what answered, and what is left."""
+        what, many = self._what_and_many
+        typical = f"typically within ±{short(np.median(self.margins))} (95 %)"
+        return f"{what}: {many} at {self._at}, {typical}. {self._chosen} {self._left}"
+
+    @property
+    def _what_and_many(self) -> tuple[str, str]:
+        """What was counted, and how many answers of which kind there are."""
         by = " and ".join(name for name in self.about if name != "figure")
         noun = _KINDS.get(self.workload.kind, f"{self.workload.kind} query")
         many = noun if len(self.answers) == 1 else f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-        what = f"{f'Rows by {by}' if by else 'Rows'}: {len(self.answers):,} {many}"
+        return f"Rows by {by}" if by else "Rows", f"{len(self.answers):,} {many}"
+
+    @property
+    def _chosen(self) -> str:
+        """The algorithm, who chose it, and the noise where there was a choice."""
         chosen = f"Algorithm: {self.algorithm.name}, {self.reason}."
         if self.trace is not None:
-            chosen = f"{self.algorithm.name} chose the algorithm {self.trace.choice}."
-        noise = f"{self.noise} " if self.noise else ""
-        return (
-            f"{what} at {self._at}, typically within ±{short(np.median(self.margins))} (95 %). {chosen} {noise}{self._left}"
-        )
+            chosen = f"Algorithm: {self.trace.choice}, chosen by {self.algorithm.name}."
+        return f"{chosen} {self.noise}" if self.noise else chosen
+
+    @property
+    def _title(self) -> str:
+        return self._line(*self._what_and_many)
+
+    @property
+    def _method(self) -> tuple[str, ...]:
+        return typical_error(self.margins), self._chosen, self._left
 
     def rows(self, *, together: bool = False) -> Rows:
         """One row per answer: its labels, the answer, and the ends of its 95 % interval.

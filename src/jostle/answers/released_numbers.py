@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jostle import plots
-from jostle.answers.answer import Answer, labelled
+from jostle.answers.answer import Answer, labelled, typical_error
 from jostle.answers.noise_intervals import MISSED, NumberReading, wider
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
@@ -88,6 +88,14 @@ class ReleasedNumbers(_ByNoise):
         what = self.what[:1].upper() + self.what[1:]
         typical = f"typically within ±{short(np.median(self.margins))} (95 %)"
         return f"{what}: {len(self.answers):,} numbers at {self._at}, {typical}. {self._how}"
+
+    @property
+    def _title(self) -> str:
+        return self._line(self.what[:1].upper() + self.what[1:], f"{len(self.answers):,} numbers")
+
+    @property
+    def _method(self) -> tuple[str, ...]:
+        return typical_error(self.margins), f"Algorithm: {self._noise}.", self._left
 
     def rows(self, *, together: bool = False) -> Rows:
         """One row per cell: its labels, its number, and the ends of the 95 % interval.

@@ -325,12 +325,25 @@ class SelectAnswer(Answer):
         return Rows(found)
 
     def _explained(self) -> str:
+        return " ".join([self.measured._explained(), *self._said])
+
+    @property
+    def _said(self) -> list[str]:
+        """Which columns have no interval, and what was done with the rows."""
         lost = [n for n, one in zip(self.after.names, self.after.items, strict=True) if _aggregates(one.tree)]
         lost = [name for name in lost if name not in self.intervals and self.places]
         said = [f"{', '.join(lost)}: without an interval, because none follows from those of its parts."] if lost else []
         if self.after.having or self.after.order or self.after.limit is not None:
             said.append("Rows are filtered and sorted by released numbers, which are noisy.")
-        return " ".join([self.measured._explained(), *said])
+        return said
+
+    @property
+    def _title(self) -> str:
+        return self.measured._title
+
+    @property
+    def _method(self) -> tuple[str, ...]:
+        return (*self._said, *self.measured._method)
 
     def _drawn(self) -> Any:
         """The first column of numbers with its 95 % intervals."""
