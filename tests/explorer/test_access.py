@@ -299,6 +299,7 @@ def test_what_was_paid_for_is_saved_however_the_explorer_is_stopped(tmp_path, si
         key = re.search(r'name="table_key" value="([^"]+)"', json.loads(opened.text)["html"])[1]
         for _ in range(2):
             shown = visitor.finished("/release/preview", {"table_key": key, "kind": "count", "epsilon": "0.25"})
+            assert shown["state"] == "done", shown
             question = re.search(r'name="question" value="([^"]+)"', shown["html"])[1]
             assert visitor.finished("/release/pay", {"question": question})["state"] == "done"
             seen = visitor.ask("HEAD", f"/release/{question}.csv", Cookie=visitor.cookie)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -323,3 +325,19 @@ def test_fewer_draws_than_asked_for_are_said(monkeypatch):
     shown = asyncio.run(classify.prepare(form(**fields)))(BackgroundJob("learn"))
     assert "Fewer than" not in shown.html
     assert shown.html.split("<tbody>")[1].count("±") == 2
+
+
+def test_what_pages_offer_needs_none_of_what_takes_long_to_import():
+    """A page that did would wait for the lock of an import that is under way in the background."""
+    program = """
+import sys
+from jostle import learn
+from jostle.explorer.access import Access
+from jostle.explorer.serving import Explorer
+for offers in Explorer(Access(host="127.0.0.1", port=1)).page_facts().values():
+    offers()
+print([name for name in ("sklearn", "pandas", "numba", "scipy.stats") if name in sys.modules])
+print(learn.names() == list(learn.every()))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.split("\n")[:2] == ["[]", "True"]

@@ -21,7 +21,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from jostle import workloads
+from jostle import learn, workloads
 from jostle.choice.selectors import Selector
 from jostle.explorer import classify, compare, release, why
 from jostle.explorer.access import Access, Guard, TooLarge
@@ -66,6 +66,8 @@ class Explorer:
         """A page of the navigation. Not a coroutine, so it is made outside the loop that serves the others."""
 
         def shown(request: Request) -> Response:
+            if name == "classify":  # learners need scikit-learn, which is loaded while somebody fills in the form
+                threading.Thread(target=learn.every, daemon=True).start()
             return HTMLResponse(render(f"{name}.html", here=name, **facts()))
 
         return shown
@@ -112,18 +114,21 @@ class Explorer:
         sent = None if request.method == "HEAD" else BackgroundTask(self.desk.sent, *request.path_params.values())
         return Response(text, media_type=kind, headers=held, background=sent)
 
-    def routes(self) -> list[Route | Mount]:
-        desk, train = self.desk, why.training(self.selectors)
-        facts: dict[str, Callable[[], dict[str, Any]]] = {
+    def page_facts(self) -> dict[str, Callable[[], dict[str, Any]]]:
+        """What the form of each page offers. Nothing in it takes long to import: a page would wait for that."""
+        return {
             "compare": lambda: compare.page_facts(self.selectors),
             "why": lambda: why.page_facts(self.selectors),
             "release": dict,
             "classify": classify.page_facts,
         }
+
+    def routes(self) -> list[Route | Mount]:
+        desk, train = self.desk, why.training(self.selectors)
         return [
             Route("/", self.page("home", dict)),
             Route("/enter", self.enter, methods=["GET", "POST"]),
-            *(Route(f"/{name}", self.page(name, offers)) for name, offers in facts.items()),
+            *(Route(f"/{name}", self.page(name, offers)) for name, offers in self.page_facts().items()),
             self.job_route("/compare/run", "comparing", lambda form: compare.prepare(form, self.selectors)),
             self.route("/why/look", lambda form: why.look(form, self.selectors)),
             self.job_route("/why/train", "training", train),
@@ -224,8 +229,6 @@ def serve(
             opening.start()
         for asked in (workloads.identity(LIKELY_CELLS), workloads.prefix(LIKELY_CELLS)):
             prepare(asked, "Pythia")  # loops are compiled, or loaded, while somebody fills in a first form
-        # What the pages need takes a while to import: a first visit should not wait for it.
-        threading.Thread(target=lambda: (classify.page_facts(), compare.page_facts(explorer.selectors)), daemon=True).start()
         try:
             server.run(sockets=[listening])
         finally:

@@ -81,6 +81,13 @@ _HOMES = {
 }
 """The module of each estimator: scikit-learn is imported with the first of them."""
 
+_LEARNERS = (
+    *("BinaryTree", "Chosen", "FletcherIslam", "FriedmanSchuster", "GaussianBayes", "Grid", "Jagannathan", "Joint"),
+    *("LearnedTree", "Logistic", "Majority", "Mohammed", "MultinomialBayes", "PatilSingh", "Single", "Sparse", "Stacked"),
+    *("SuLQ-ID3", "Synthetic", "Tree"),
+)
+"""The learners of this package, to name them without importing it all."""
+
 
 def __getattr__(name: str) -> object:
     """Load an estimator when it is first used."""
@@ -110,8 +117,8 @@ def every() -> dict[str, Learner]:
 
 
 def names() -> list[str]:
-    """The names of all learners."""
-    return list(every())
+    """The names of all learners. It imports none of them, and not scikit-learn, which takes seconds."""
+    return sorted({*_LEARNERS, *registered()})
 
 
 def get(name: str | Learner) -> Learner:

@@ -50,7 +50,7 @@ PAYS: tuple[Any, ...] = (0, 9, 4, 5, -3, 12, None, float("nan"), "?")
 NUMBERS_ONLY = ("Grid",)
 """Learners that accept only numbers."""
 
-ON_TABLES = ("Majority", "Logistic", "Tree", "Chosen", "Regression")
+ON_TABLES = ("Majority", "Logistic", "Tree", "LearnedTree", "Chosen", "Regression")
 """Learners that are also replayed on a private table, whose engine sorts the rows into cells."""
 
 
@@ -115,6 +115,7 @@ def subjects() -> list[Subject]:
     return [
         *(_fitted(found) for found in learn.every().values()),
         *(_on_table(name, by_person) for name in ON_TABLES for by_person in (False, True)),
+        _asking_for_gain(),
         _held_out(),
         *(_regressed(way) for way in REGRESSIONS),
         _cuts(),
@@ -135,6 +136,20 @@ def _fitted(found: Learner) -> Subject:
         return model.fit(_frame(schema, rows))
 
     return Subject(name=f"learner: {found.name}", family="learner", run=run, cases=cases(found.name), in_rho=True)
+
+
+def _asking_for_gain() -> Subject:
+    """The learned tree as it is trained: also the gain of the best first split is asked, in three more steps."""
+    from jostle.learn.trees.learned import chosen_trees, points, shipped_text
+
+    def run(case: Case, rows: Rows, account: TapeAccount) -> Any:
+        task = Task.over(case.setting, list(case.setting)[-1])
+        records = ReleaseRecords(_coded(task, rows), purse=account.purse())
+        choice = points(shipped_text())
+        return chosen_trees(records, task, records.grant(case.epsilon), choice, ask_gain=True)
+
+    called = "learner: LearnedTree that asks for the gain"
+    return Subject(name=called, family="learner", run=run, cases=cases("LearnedTree"), in_rho=True)
 
 
 def _regressed(way: str) -> Subject:
