@@ -380,7 +380,7 @@ class NumberReading:
     """The bounds of values, and how far they are apart."""
 
     rate: float = 1.0
-    """A plain sum is in units of which so many make 1."""
+    """How many of a plain sum's units make 1."""
 
     ddof: int = 0
     """1 for variances of samples."""

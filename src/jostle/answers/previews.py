@@ -211,7 +211,7 @@ def price_within(within: Any, previewed: Callable[..., Preview], measure: str) -
 
 
 def rounded_up(amount: Fraction, digits: int = 2) -> Fraction:
-    """To so many digits.
+    """To this number of digits.
 
     >>> rounded_up(Fraction(1, 3)), rounded_up(Fraction(299573, 1000), 3)
     (Fraction(17, 50), Fraction(300, 1))

@@ -425,7 +425,7 @@ class Records(PrivateData):
         if self.trials is not None or self.__custody.in_part:
             raise PlanError("keys are selected once, among all records: neither in several trials nor in a part")
         held = self.__columns.contribution(by)
-        if self.neighbours.rows > 1 and not held.persons:  # somebody's records would count as so many people of one key
+        if self.neighbours.rows > 1 and not held.persons:  # one person's records would count as several people
             raise PlanError("keys are selected by their people, and these records do not say whose they are")
         rule = rule_for(budget.price, self.neighbours, held, *make)
         self.__custody.spend(budget, "select_keys", f"{rule.method} rule, {rule.groups_per_person} groups per person")

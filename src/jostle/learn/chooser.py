@@ -77,7 +77,7 @@ The number of records is then below the noise of the classes' counts, which cost
 
 
 HEARD: Final = 8.0
-"""From so many records times ε over the noise of a sum on, an additive model is heard: one under Gaussian noise is taken.
+"""If records times ε, over the noise of a sum, are at least this, an additive model under Gaussian noise is taken.
 
 The trees were grown at ε, where the noise of one with k attributes is QUIETER·√k times as loud. Found on 25 made-up tables
 of two classes, at ρ = 0.0005, 0.005 and 0.05: errors beyond those of the better of both and of Majority fall from 5.6 % to

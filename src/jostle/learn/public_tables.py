@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,39 +20,19 @@ Parts = tuple[Task, Encoded, Encoded]
 """The task, the records to learn from, and those to test with."""
 
 
-def error(
-    learner: Learner,
-    task: Task,
-    train: Encoded,
-    test: Encoded,
-    epsilon: float,
-    *,
-    seed: object,
-    neighbours: str,
-    **tunables: str,
-) -> float:
-    """The share of test records that a model of the training records gets wrong: a simulation on public data."""
-    found = _tested(learner, task, train, test, epsilon, seed=seed, neighbours=neighbours, **tunables)
+def error(learner: Learner, task: Task, train: Encoded, test: Encoded, epsilon: float, **run: Any) -> float:
+    """The share of test records that a model of the training records gets wrong; `run` as in `predictions`."""
+    found = predictions(learner, task, train, test, epsilon, **run)
     return float((found.argmax(axis=1) != test[task.label]).mean())
 
 
-def calibration_error(
-    learner: Learner,
-    task: Task,
-    train: Encoded,
-    test: Encoded,
-    epsilon: float,
-    *,
-    seed: object,
-    neighbours: str,
-    **tunables: str,
-) -> float:
-    """The expected calibration error of such a model's predictions on the test records."""
-    found = _tested(learner, task, train, test, epsilon, seed=seed, neighbours=neighbours, **tunables)
+def calibration_error(learner: Learner, task: Task, train: Encoded, test: Encoded, epsilon: float, **run: Any) -> float:
+    """The expected calibration error of such a model's predictions on the test records; `run` as in `predictions`."""
+    found = predictions(learner, task, train, test, epsilon, **run)
     return expected_calibration_error(found.max(axis=1), found.argmax(axis=1) == test[task.label])
 
 
-def _tested(
+def predictions(
     learner: Learner,
     task: Task,
     train: Encoded,
@@ -62,7 +43,7 @@ def _tested(
     neighbours: str,
     **tunables: str,
 ) -> FloatArray:
-    """The probabilities that a model of the training records gives to the test records."""
+    """The probabilities that a model of the training records gives to the test records: a simulation on public data."""
     columns = ArrayColumns.having(task.label, train, task.sizes)
     records = SimulatedRecords(columns, seed=seed, neighbours=neighbours)
     return learner.run(records, task, records.grant(epsilon), **tunables).scores(test)

@@ -193,7 +193,7 @@ def _checked(objective: Additive, scores: int, neighbours: Neighbours, found: Ca
         raise BadInput("ridge", f"is so small that the loss's curvature alone would cost {argument}", "use a larger one")
     size = sum(m.shape[1] for m in objective.features.values()) * scores
     if found.pull * (2 * size + 2_400) > LOUDEST * PULLS:
-        raise BadInput(argument, "is too small for so many coefficients: their noise leaves no digits", "use a larger one")
+        raise BadInput(argument, "is too small for this number of coefficients: noise leaves no digits", "use a larger one")
     apart = 2 * (math.isqrt(size) + 1) * TOLERANCE / Fraction(objective.ridge) + Fraction(size, GRAIN)
     return replace(found, hide=calibrate(neighbours.sensitivity(apart, apart) * GRAIN, found.hide))
 
