@@ -145,9 +145,12 @@ def lines_of_code(file: Path) -> int:
 
 
 def test_the_kernel_stays_small() -> None:
-    """Privacy rests on the kernel alone, and on somebody having read all of it: so much can be read in an afternoon."""
+    """Privacy rests on the kernel alone, and on somebody having read all of it: so much can be read in an afternoon.
+
+    Raised from 4,220 by the rule whose noisy counts select groups: its draw and its table have to be trusted.
+    """
     total = sum(lines_of_code(file) for file in (SOURCE / "kernel").rglob("*.py"))
-    assert total <= 4_220, f"the kernel has {total} lines of code: move what need not be trusted out of it"
+    assert total <= 4_280, f"the kernel has {total} lines of code: move what need not be trusted out of it"
 
 
 # ------------------------------------------------------------------------------------------------ import and names

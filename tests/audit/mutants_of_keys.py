@@ -13,7 +13,7 @@ from jostle.kernel.functions import totals
 from jostle.tables import bounded_rows, columns, view
 from tests.audit.mutants_of_tables import IN_DUCKDB
 from tests.audit.planted import FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
-from tests.kernel import test_totals
+from tests.kernel import test_key_selection, test_totals
 from tests.tables import test_bounded_rows, test_columns, test_distinct_texts, test_private_keys
 
 
@@ -23,12 +23,24 @@ def with_the_missing(original: Any, places: Any, keys: Any) -> Any:
     return original(np.unique(np.concatenate([places, np.array(missing, dtype=np.int64)])), keys)
 
 
-def all_of_epsilon(original: Any, price: Any, neighbours: Any, held: Any) -> Any:
-    return original(replace(price, amount=2 * price.amount), neighbours, held)
+def all_of_epsilon(original: Any, price: Any, *public: Any) -> Any:
+    return original(replace(price, amount=2 * price.amount), *public)
 
 
 def one_step(original: Any, price: Any, neighbours: Any, held: Any) -> Any:
     return original(price, type(neighbours)(rows=neighbours.rows), held)
+
+
+def rising_twice(original: Any, share: Any) -> Any:
+    """The probabilities of noise rise by e^2ε from one number to the next."""
+    return original(2 * share)
+
+
+def one_lower(original: Any, self: Any, people: Any, noise: Any) -> Any:
+    """Numbers are shown from k on: a key of one person is shown as k by the probability of k - 1, which is more than δ."""
+    end = len(self.table) // 2 - 1
+    noisy = people + np.searchsorted(self.table[1:], key_selection._uniform(people.size, noise), side="right") - end
+    return np.where(noisy >= end, noisy, 0)
 
 
 def rooted(self: Any, cells: int, person: Any, per_cell: int) -> Fraction:
@@ -116,6 +128,16 @@ OF_KEYS = [
         "keys: all groups are shown",
         attribute(key_selection.KeySelection, "select", lambda self, people, noise: np.ones(people.shape, dtype=np.bool_)),
         tested(test_private_keys.test_unselected_groups_leave_no_trace, FOLDER),
+    ),
+    Mutant(
+        "keys: the probabilities of the noise that selects rise too fast",
+        wrapped(key_selection, "_growth", rising_twice),
+        tested(test_key_selection.test_noisy_numbers_are_private_by_enumeration, "11/10", 1e-5, 1),
+    ),
+    Mutant(
+        "keys: noisy numbers are shown from one less on",
+        wrapped(key_selection.KeySelection, "count", one_lower),
+        tested(test_key_selection.test_noisy_numbers_follow_their_law),
     ),
     Mutant(
         "keys: their δ is not charged",

@@ -115,7 +115,8 @@ def allowed(entry: Audited, relation: str) -> set[tuple[int, int]]:
     if relation == "add_remove":
         return one_more_or_less
     # Of a selection, one key is looked at: a person who changes may come to it from another, or leave for another.
-    filtered = entry.family == "classifier" or entry.name in ("records: filtered", "records: select_keys")
+    by_key = ("records: filtered", "records: select_keys", "records: count_keys")
+    filtered = entry.family == "classifier" or entry.name in by_key
     return {(1, 1)} | (one_more_or_less if filtered else set())
 
 

@@ -19,7 +19,7 @@ from jostle.kernel.measures import epsilon_of, gaussian_delta
 
 EVERY = catalogue.every()
 PAID_IN_RHO = {name: entry for name, entry in EVERY.items() if entry.measure == CONCENTRATED}
-WITH_DELTA = {"large_margin", "propose_test_release", "records: select_keys"}
+WITH_DELTA = {"large_margin", "propose_test_release", "records: select_keys", "records: count_keys"}
 NOT_IN_RHO = {"GradualRelease", "RandomizedResponse", "best_of"} | WITH_DELTA
 """Two are refused where ρ counts, and one has no budget."""
 

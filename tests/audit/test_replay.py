@@ -84,8 +84,9 @@ def test_keys_that_are_named_too_easily_are_noticed(monkeypatch):
     monkeypatch.setattr(
         records, "rule_for", lambda price, *public: rule_for(Price.of(4 * price.amount, delta=price.delta), *public)
     )
-    found = replay(EVERY["table: group_by, private keys by person"], pairs=16)
-    assert any("a draw by the law 'keys' tells ε = " in problem for problem in found.problems)
+    for name, law in (("private keys by person", "keys"), ("private keys by noisy counts", "counted keys")):
+        found = replay(EVERY[f"table: group_by, {name}"], pairs=16)
+        assert any(f"a draw by the law '{law}' tells ε = " in problem for problem in found.problems)
 
 
 def test_a_bound_on_persons_that_the_query_does_not_keep_is_noticed(monkeypatch):

@@ -11,16 +11,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
+from jostle.kernel.budget import Price
 from jostle.kernel.decimals import context, decimal, normal
-from jostle.kernel.errors import BadInput
+from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.functions.totals import Contribution
 from jostle.kernel.key_selection import (
     CERTAIN,
     KeySelection,
     best_method,
+    counted_selection,
     gaussian_selection,
     optimal_selection,
+    rule_for,
 )
+from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, SimulatedNoise
 
 EPSILONS = st.integers(1, 300).map(lambda k: Fraction(k, 100))
@@ -97,6 +103,80 @@ def test_no_person_with_several_keys_gets_through(make, epsilon, delta, groups):
     assert max(np.max(added), np.max(removed)) <= float(rule.delta) + 1e-14
 
 
+COUNTED = [(1, 1e-6, 1), (2, "1/20", 3), ("1/10", 1e-3, 2), (3, "3/10", 1), (50, 1e-6, 1)]
+
+
+def weights_of(rule):
+    """Of noise from −k to k, in units of 2^-63."""
+    return [int(upper) - int(lower) for lower, upper in itertools.pairwise(rule.table)]
+
+
+def shown_law(weights, people):
+    """What is seen of a key, exactly: None is nothing at all."""
+    end, law = len(weights) // 2, {None: CERTAIN if people == 0 else 0}
+    for place, weight in enumerate(weights if people else []):
+        seen = people + place - end
+        seen = seen if seen > end else None
+        law[seen] = law.get(seen, 0) + weight
+    return law
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "groups"), COUNTED)
+def test_noisy_numbers_are_private_by_enumeration(epsilon, delta, groups):
+    """Every number of people up to 3k, one more and one less, and a key that leaves while another comes."""
+    for relation in ("add_remove", "replace"):
+        price, neighbours = Price.of(epsilon, delta=delta), Neighbours(relation, rows=groups)
+        rule = rule_for(price, neighbours, Contribution(cells=groups), counted_selection)
+        weights = weights_of(rule)
+        steps = 2 if relation == "replace" else 1
+        factor = below_exp(min(Fraction(price.amount) / steps, Fraction(40)) / groups)
+        part = rule.delta / groups
+        assert part * groups * (1 + (below_exp(price.amount / 2) if steps == 2 else 0)) <= price.delta
+        laws = [shown_law(weights, people) for people in range(3 * (len(weights) // 2) + 2)]
+        for here, there in itertools.pairwise(laws):
+            for one, other in ((here, there), (there, here)):
+                beyond = sum(max(chance - factor * other.get(seen, 0), 0) for seen, chance in one.items())
+                assert beyond <= part * CERTAIN
+
+
+@given(EPSILONS, DELTAS, st.integers(1, 3))
+def test_the_scale_of_counted_noise_is_that_of_epsilon_per_key(epsilon, delta, groups):
+    """Outwards, each probability is the next one times e^ε, rounded down; noise is symmetric, and ends at δ or less."""
+    weights = weights_of(counted_selection(epsilon, delta, groups))
+    growth, end = below_exp(epsilon / groups), len(weights) // 2
+    assert sum(weights) == CERTAIN
+    assert weights == weights[::-1]
+    assert 0 < weights[0] <= delta / groups * CERTAIN
+    assert [math.floor(growth * weight) for weight in weights[: end - 1]] == weights[1:end]
+    assert weights[end - 1] <= weights[end] <= growth * weights[end - 1]
+    assert weights[end] >= growth * weights[end - 1] * (1 - Fraction(1, 10**5))
+    earliest = optimal_selection(epsilon, delta, groups).even_chance
+    assert earliest <= end + 1 <= earliest + 1  # no rule shows keys of fewer people than the optimal one
+
+
+def test_noisy_numbers_follow_their_law():
+    rule, size, people = counted_selection(1, "1/50"), 200_000, 3
+    weights = weights_of(rule)
+    found = rule.count(np.full(size, people), ExactNoise())
+    law = shown_law(weights, people)
+    numbers = sorted(law, key=lambda seen: seen or 0)
+    expected = np.array([law[seen] / CERTAIN * size for seen in numbers])
+    observed = np.array([(found == (seen or 0)).sum() for seen in numbers])
+    assert observed.sum() == size
+    assert expected.min() > 50
+    assert stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), len(numbers) - 1) > 1e-7
+    assert not rule.count(np.zeros(1000, dtype=np.int64), ExactNoise()).any()
+    end = len(weights) // 2
+    for largest, off in ((False, -end), (True, end)):
+        assert rule.count(np.array([0, end, 3 * end + 5]), Extreme(largest)).tolist() == [
+            0,
+            2 * end if largest else 0,
+            3 * end + 5 + off,
+        ]
+    with pytest.raises(PlanError, match="optimal"):
+        optimal_selection(1, 1e-6).count(np.array([1]), ExactNoise())
+
+
 def test_the_error_function_is_as_exact_as_gaussian_tables_need():
     for x in np.linspace(-9.5, 9.5, 400):
         low, high = normal(Decimal(float(x)))
@@ -154,6 +234,7 @@ def test_impossible_keys_stay_hidden_and_certain_ones_appear_whatever_is_drawn()
     ],
 )
 def test_bad_arguments_are_refused_by_name(arguments, argument):
-    with pytest.raises(BadInput) as caught:
-        best_method(*arguments)
-    assert caught.value.argument == argument
+    for make in (best_method, counted_selection):
+        with pytest.raises(BadInput) as caught:
+            make(*arguments)
+        assert caught.value.argument == argument

@@ -14,7 +14,14 @@ import jostle
 from jostle.kernel.budget import Price
 from jostle.kernel.errors import BadInput, Overdraft, PlanError
 from jostle.kernel.functions.totals import Contribution, RecordCount, WeightedTotals
-from jostle.kernel.key_selection import KeySelection, best_method, gaussian_selection, optimal_selection, rule_for
+from jostle.kernel.key_selection import (
+    KeySelection,
+    best_method,
+    counted_selection,
+    gaussian_selection,
+    optimal_selection,
+    rule_for,
+)
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.schema import Category, Real, Schema, Text
@@ -84,7 +91,7 @@ def test_a_persons_groups_are_bounded_before_anybody_counts(load, tmp_path, monk
     rows = [(f"g{group}", 1.0, "F", person) for person in range(30) for group in range(20) for _ in range(2)]
     data, about = load(columns(rows))
     table = opened(data, tmp_path, unit=Unit("person", max_rows=40, max_groups=2, max_rows_per_group=1), **about)
-    table.group_by("code", keys="private").aggregate(n=agg.count(), epsilon=1)
+    table.group_by("code", keys="private").aggregate(n=agg.sum("cost"), epsilon=1)
     assert seen["people"].sum() == 60
     assert seen["rule"].groups_per_person == 2
     table.group_by("code", "sex", keys="private").aggregate(n=agg.sum("cost"), epsilon=1)
@@ -114,7 +121,7 @@ def test_the_probabilities_are_those_of_the_rule_that_the_price_buys(tmp_path, m
     )
     for rows, groups in ((1, None), (10, None), (10, 3)):
         table = opened(frame(ROWS), tmp_path, unit=Unit("person", rows, max_groups=groups), name=f"{rows} {groups}")
-        question = table.group_by("code", keys="private", keys_delta=1e-7).ask(n=agg.count())
+        question = table.group_by("code", keys="private", keys_delta=1e-7).ask(n=agg.sum("cost"))
         question.release(epsilon=2)
         expected = best_method(1, 1e-7, groups or rows)
         assert rules[-1].method == expected.method
@@ -140,7 +147,7 @@ def test_a_replaced_person_goes_and_another_comes():
 
 def test_what_is_charged_and_before_what(tmp_path, monkeypatch):
     table = opened(frame(ROWS), tmp_path, budget=jostle.Approximate(2, 1e-6))
-    found = table.group_by("code", keys="private").aggregate(n=agg.count(), epsilon=1)
+    found = table.group_by("code", keys="private").aggregate(n=agg.count(), total=agg.sum("cost"), epsilon=1)
     assert [(event.operator, event.amount) for event in found.charges] == [
         ("select_keys", Fraction(1, 2)),
         ("totals", Fraction(1, 2)),
@@ -155,8 +162,57 @@ def test_what_is_charged_and_before_what(tmp_path, monkeypatch):
     assert table.remaining == 1
     monkeypatch.setattr("jostle.tables.columns.EngineColumns.keyed_sums", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):  # the charge stands, and was there before a row was read
-        table.group_by("code", keys="private").aggregate(n=agg.count(), epsilon=1)
+        table.group_by("code", keys="private").aggregate(n=agg.mean("cost"), epsilon=1)
     assert table.remaining == Fraction(1, 2)
+    with pytest.raises(ZeroDivisionError):
+        table.group_by("code", keys="private").aggregate(n=agg.count(), epsilon=Fraction(1, 4))
+    assert table.remaining == Fraction(1, 4)
+
+
+def test_counts_of_people_are_the_noisy_counts_that_select_at_the_whole_price(tmp_path, monkeypatch):
+    """One charge of (ε, δ), for the rule that the preview knows; and people are counted, not rows."""
+    seen, original = [], KeySelection.count
+    monkeypatch.setattr(
+        KeySelection, "count", lambda self, people, noise: seen.append((self, people)) or original(self, people, noise)
+    )
+    rows = [*ROWS, *ROWS]
+    for name, unit, asked, groups in (
+        ("rows", None, agg.count(), 1),
+        ("one row", Unit("person", 1), agg.count(), 1),
+        ("one per group", Unit("person", 8, max_groups=4, max_rows_per_group=1), agg.count(), 4),
+        ("people", Unit("person", 8, max_groups=4), agg.count_distinct_units(), 4),
+    ):
+        table = opened(frame(rows), tmp_path, unit=unit, name=name, budget=jostle.Approximate(2, 1e-6))
+        question = table.group_by("code", keys="private", keys_delta=1e-7).ask(n=asked)
+        found, expected = question.release(epsilon=1), counted_selection(1, 1e-7, groups)
+        [charge] = found.charges
+        assert (charge.operator, charge.amount, charge.cost.delta) == ("select_keys", 1, Fraction("1e-7"))
+        assert (found.spent, table.remaining) == (1, 1)
+        rule, people = seen[-1]
+        assert rule is expected
+        assert people.sum() <= len(rows if unit is None else {row[3] for row in rows}) * groups
+        assert rule.even_chance == question.preview(epsilon=1).even_chance == question.rule(1).even_chance
+        assert min(found.values["n"], default=rule.even_chance) >= rule.even_chance  # k + 1
+        assert "only if it was upward" in str(found)
+        low, high = found.ends_together["n"]
+        assert ((low <= found.ends["n"][0]) & (found.ends["n"][1] <= high)).all()
+        within = question.preview(epsilon=question.epsilon_within(100))
+        assert within.margin == pytest.approx(100, rel=0.05)
+    table = opened(frame(rows), tmp_path, name="in rho")
+    in_rho = table.group_by("code", keys="private").ask(n=agg.count()).release(rho=Fraction(1, 50))
+    assert (in_rho.measure, in_rho.charges[0].amount) == ("concentrated", Fraction(1, 5))
+    assert in_rho.spent <= Fraction(1, 50)
+
+
+def test_counts_are_selected_first_where_that_is_less_noise_or_they_are_not_of_people(tmp_path):
+    for name, unit, asked in (
+        ("less noise", Unit("person", 100), agg.count_distinct_units()),
+        ("fewer people needed", Unit("person", 20), agg.count_distinct_units()),
+        ("several rows", Unit("person", 3), agg.count()),
+    ):
+        question = opened(frame(ROWS), tmp_path, unit=unit, name=name).group_by("code", keys="private").ask(n=asked)
+        assert question.rule(1).method != "counted"
+        assert [event.operator for event in question.release(epsilon=1).charges] == ["select_keys", "totals"]
 
 
 def test_in_rho_and_by_least_error(tmp_path):
@@ -194,7 +250,7 @@ def test_a_question_that_an_account_can_pay_in_epsilon_is_not_refused_for_its_no
     for name, cap, why in (("all", 1, "Laplace noise"), ("a part", 30, "Gaussian noise")):
         budget = jostle.Approximate(cap, 1e-6)
         grouped = opened(frame(ROWS), tmp_path, name=name, budget=budget, unit=unit).group_by("code", keys="private")
-        found = grouped.aggregate(n=agg.count(), epsilon=1)
+        found = grouped.aggregate(n=agg.count(), total=agg.sum("cost"), epsilon=1)
         assert found.why.startswith(why), "beside a selection in ε, Gaussian noise has to fit as well"
 
 
@@ -280,8 +336,14 @@ def test_a_token_with_a_delta_pays_for_nothing_else():
             refused()
     with pytest.raises(PlanError, match="pays for a selection"):
         source.select_keys(["g"], WeightedTotals([RecordCount()], [1]), source.grant(1))
-    with pytest.raises(PlanError, match="can be listed"):
-        source.select_keys(["g"], WeightedTotals([RecordCount()], [1]), token)
+    for listed in (
+        lambda: source.select_keys(["g"], WeightedTotals([RecordCount()], [1]), token),
+        lambda: source.count_keys(["g"], token),
+    ):
+        with pytest.raises(PlanError, match="can be listed"):
+            listed()
+    with pytest.raises(PlanError, match="pays for a selection"):
+        source.count_keys(["g"], source.grant(1))
     [(part, share), _] = source.split("g", source.grant(1))
     with pytest.raises(PlanError):
         part.grant(share.amount, delta=1e-6)

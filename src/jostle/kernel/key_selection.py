@@ -4,17 +4,20 @@ A group is released with a probability that depends on the number of its people,
 probability δ at most. Two methods. `optimal_selection` releases each key on its own, with the largest probabilities that
 (ε, δ) allows (Desfontaines, Voss, Gipson, Mandayam: Differentially private partition selection, PoPETs 2022(1)); a person
 with several keys pays for each. `gaussian_selection` compares the number of people plus Gaussian noise with a threshold,
-whose cost grows with the root of the number of keys per person. Probabilities are whole multiples of 2^-63, drawn exactly.
-Proof: docs/proofs/measures.md.
+whose cost grows with the root of the number of keys per person. A third one, `counted_selection`, is the first by other
+means: whole noise that ends at k is added, and numbers above k are shown, so that a key comes with its noisy number.
+Probabilities are whole multiples of 2^-63, drawn exactly. Proof: docs/proofs/measures.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, Final, Protocol, final, runtime_checkable
 
 import numpy as np
@@ -22,7 +25,7 @@ import numpy as np
 from jostle.kernel.arguments import check_whole
 from jostle.kernel.budget import Price, exact, in_unit_interval
 from jostle.kernel.decimals import context, decimal, normal, root_down
-from jostle.kernel.errors import BadInput
+from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.totals import CellSums, Contribution
 from jostle.kernel.measures import gaussian_delta, gaussian_sigma
 from jostle.kernel.neighbours import Neighbours
@@ -37,6 +40,9 @@ _FLOATS: Final = Fraction(1, 2**48)
 
 _LONGEST: Final = 2**22
 """Tables with more entries take too long to make."""
+
+_FARTHEST: Final = 2**16
+"""Noise that ends farther away takes too long to plan."""
 
 _BITS: Final = 128
 
@@ -81,11 +87,34 @@ class KeySelection:
         [False, True]
         """
         bar = self.table[np.minimum(people, len(self.table) - 1)]
-        drawn = noise.below(1 << (64 * bar.size)) if bar.size else 0
-        trials = drawn if isinstance(drawn, np.ndarray) else [drawn]
-        words = [np.frombuffer(int(word).to_bytes(8 * bar.size, "little"), dtype="<u8") >> np.uint64(1) for word in trials]
-        chosen = np.array(words, dtype=np.uint64).reshape(len(words), bar.size) < bar
-        return chosen if isinstance(drawn, np.ndarray) else chosen[0]
+        return _uniform(bar.size, noise) < bar
+
+    def count(self, people: Counts, noise: Noise) -> Counts:
+        """The noisy number of people of each key that is released, and 0 for all others. Of `counted_selection` alone.
+
+        As noise is symmetric, the table from 1 on has the probabilities that it is −k, −k or 1 − k, and so on.
+
+        >>> import secrets
+        >>> from types import SimpleNamespace
+        >>> noise = SimpleNamespace(below=secrets.randbelow)
+        >>> none, some = counted_selection(1, 1e-6).count(np.array([0, 1000]), noise).tolist()
+        >>> none, 987 <= some <= 1013
+        (0, True)
+        """
+        if self.method != "counted":
+            raise PlanError(f"a selection by the {self.method} rule has no noisy numbers")
+        end = len(self.table) // 2 - 1
+        noisy = people + np.searchsorted(self.table[1:], _uniform(people.size, noise), side="right") - end
+        return np.where(noisy > end, noisy, 0)
+
+
+def _uniform(size: int, noise: Noise) -> np.ndarray[tuple[int, ...], np.dtype[np.uint64]]:
+    """That many whole numbers below 2^63, each as likely. With trials, along a leading axis."""
+    drawn = noise.below(1 << (64 * size)) if size else 0
+    trials = drawn if isinstance(drawn, np.ndarray) else [drawn]
+    words = [np.frombuffer(int(word).to_bytes(8 * size, "little"), dtype="<u8") >> np.uint64(1) for word in trials]
+    found = np.array(words, dtype=np.uint64).reshape(len(words), size)
+    return found if isinstance(drawn, np.ndarray) else found[0]
 
 
 def optimal_selection(epsilon: object, delta: object, groups_per_person: int = 1) -> KeySelection:
@@ -103,9 +132,7 @@ def optimal_selection(epsilon: object, delta: object, groups_per_person: int = 1
 def _optimal(epsilon: Fraction, delta: Fraction, groups: int) -> KeySelection:
     if math.log(float(groups / delta) + 2) * 2 * groups > _LONGEST * float(epsilon):
         raise BadInput("epsilon", f"is too small for {groups} groups per person", "use a larger one, or fewer groups")
-    arithmetic = context()
-    share = decimal(min(epsilon / groups, Fraction(40)), arithmetic)
-    growth = math.floor(Fraction(arithmetic.exp(share)) * (1 - Fraction(1, 10**50)) * 2**_BITS)
+    growth = _growth(epsilon / groups)
     part = math.floor(delta / groups * CERTAIN * 2**_BITS)
     table = [0]
     while table[-1] < CERTAIN:
@@ -116,6 +143,53 @@ def _optimal(epsilon: Fraction, delta: Fraction, groups: int) -> KeySelection:
             break
         table.append(following)
     return KeySelection("optimal", epsilon, delta, groups, np.array(table, dtype=np.uint64))
+
+
+def _growth(share: Fraction) -> int:
+    """e^ε in units of 2^-128, rounded down."""
+    arithmetic = context()
+    power = Fraction(arithmetic.exp(decimal(min(share, Fraction(40)), arithmetic)))
+    units: int = max(math.floor(power * (1 - Fraction(1, 10**50)) * 2**_BITS), 2**_BITS)
+    return units
+
+
+def counted_selection(epsilon: object, delta: object, groups_per_person: int = 1) -> KeySelection:
+    """Noise from −k to k on the number of people of each key, which is shown if it is then more than k.
+
+    From k inwards, its probabilities begin at δ or below and rise by e^ε, rounded down; k is the least that there is.
+
+    >>> rule = counted_selection(1, 1e-6, groups_per_person=10)
+    >>> rule.method, rule.even_chance, rule.probability(1) <= Fraction(1, 10**7), len(rule.table)
+    ('counted', 133, True, 266)
+    """
+    return _counted(exact(epsilon), in_unit_interval(delta), _groups(groups_per_person))
+
+
+@lru_cache(maxsize=64)
+def _counted(epsilon: Fraction, delta: Fraction, groups: int) -> KeySelection:
+    growth, most = _growth(epsilon / groups), math.floor(min(delta / groups, Fraction(1, 2)) * CERTAIN)
+    end, last, middle = 1, most, CERTAIN - 2 * most
+    while middle > (growth * last) >> _BITS:  # more is left for noise of 0 than e^ε times the probability beside it
+        if end == _FARTHEST:
+            raise BadInput("epsilon", f"or δ is too small for {groups} groups per person", "select first, and count then")
+        last = (growth * last) >> _BITS
+        end, middle = end + 1, middle - 2 * last
+
+    def outer(first: int) -> list[int]:
+        found = [first]
+        while len(found) < end:
+            found.append((growth * found[-1]) >> _BITS)
+        return found
+
+    def reaches(first: int) -> bool:
+        return CERTAIN - 2 * sum(found := outer(first)) <= (growth * found[-1]) >> _BITS
+
+    found = outer(bisect_left(range(most), True, key=reaches))
+    middle = CERTAIN - 2 * sum(found)
+    if middle < found[-1]:
+        raise BadInput("delta", f"is too small for {groups} groups per person", "select first, and count then")
+    below = accumulate([*found, middle, *reversed(found)], initial=0)
+    return KeySelection("counted", epsilon, delta, groups, np.array(list(below), dtype=np.uint64))
 
 
 def gaussian_selection(epsilon: object, delta: object, groups_per_person: int = 1) -> KeySelection:
@@ -205,7 +279,11 @@ def best_method(epsilon: object, delta: object, groups_per_person: int = 1) -> K
     return min(rules, key=lambda rule: rule.even_chance)
 
 
-def rule_for(price: Price, neighbours: Neighbours, held: Contribution) -> KeySelection:
+Rule = Callable[[object, object, int], KeySelection]
+"""A rule from ε, δ and the keys per person."""
+
+
+def rule_for(price: Price, neighbours: Neighbours, held: Contribution, make: Rule = best_method) -> KeySelection:
     """The rule for what one person changes: the person's keys. Public.
 
     Under `replace`, a person goes and another comes. Each step has half of ε, and δ/(1 + e^(ε/2)) (group privacy).
@@ -215,10 +293,10 @@ def rule_for(price: Price, neighbours: Neighbours, held: Contribution) -> KeySel
     """
     groups = neighbours.bounded(held.cells).rows
     if neighbours.relation == "add_remove":
-        return best_method(price.amount, price.delta, groups)
+        return make(price.amount, price.delta, groups)
     arithmetic, half = context(), price.amount / 2
     growth = Fraction(arithmetic.exp(decimal(min(half, Fraction(100)), arithmetic))) * (1 + Fraction(1, 10**50))
-    return best_method(min(half, Fraction(100)), price.delta / (1 + growth), groups)
+    return make(min(half, Fraction(100)), price.delta / (1 + growth), groups)
 
 
 @runtime_checkable

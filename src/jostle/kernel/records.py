@@ -25,8 +25,16 @@ from jostle.kernel.budget import Budget, Purse, check_token
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.criteria import Criterion
 from jostle.kernel.functions.gaps import MarginalGap, gap_sensitivities
-from jostle.kernel.functions.totals import CellSums, Contribution, NoisyTotals, SummedColumns, WeightedTotals, power_sums
-from jostle.kernel.key_selection import KeyedColumns, SelectedColumns, rule_for
+from jostle.kernel.functions.totals import (
+    MOST_WHOLE,
+    CellSums,
+    Contribution,
+    NoisyTotals,
+    SummedColumns,
+    WeightedTotals,
+    power_sums,
+)
+from jostle.kernel.key_selection import KeyedColumns, Rule, SelectedColumns, counted_selection, rule_for
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector, fixed
@@ -389,25 +397,40 @@ class Records(PrivateData):
         The token has a δ. A group is selected by the number of its people, who are held to a number of groups each. Of all
         others nothing is left: neither in sums nor in the order. The attribute `keys` is a group's place in the list.
         """
-        check_token(budget, of_keys=True)
-        if type(measured) is not WeightedTotals or not isinstance(self.__columns, KeyedColumns):
-            raise PlanError("`select_keys` is for WeightedTotals of records whose groups can be listed")
-        if self.trials is not None or self.__custody.in_part:
-            raise PlanError("`select_keys` selects once, among all records: neither in several trials nor in a part")
-        held = self.__columns.contribution(by)
-        if self.neighbours.rows > 1 and not held.persons:  # somebody's records would count as so many people of one key
-            raise PlanError("`select_keys` counts people, and these records do not say whose they are")
-        rule = rule_for(budget.price, self.neighbours, held)
-        self.__custody.spend(budget, "select_keys", f"{rule.method} rule, {rule.groups_per_person} groups per person")
+        if type(measured) is not WeightedTotals:
+            raise PlanError("`select_keys` is for WeightedTotals")
         squares = any(one.squares for one in measured.totals)
-        keys, sums = self.__columns.keyed_sums(by, measured.points, squares=squares)
-        people, noise = np.minimum(sums.persons, len(rule.table)).astype(np.int64), self.__custody.noise
-        how = (rule, budget.price.delta)
-        chosen = noise.outcome("keys", how, (keys, people), lambda: rule.select(people, noise))
+        rule, keys, sums, people = self.__keyed(by, measured.points, squares, budget)
+        noise = self.__custody.noise
+        chosen = noise.outcome("keys", (rule, budget.price.delta), (keys, people), lambda: rule.select(people, noise))
         places = _in_order(np.flatnonzero(chosen), keys)
+        held = self.__columns.contribution(by)  # type: ignore[attr-defined]  # as `__keyed` has checked
         selected = SelectedColumns({"keys": places.size}, sums.of(places), held)
         named = [keys[place] for place in places]
         return named, self.__over(selected, self.__custody)  # type: ignore[arg-type]  # they can be added up, and no more
+
+    def count_keys(self, by: Sequence[str], budget: Budget) -> tuple[list[tuple[Any, ...]], Counts]:
+        """The same with noisy numbers of people: what selects a group is shown, so that it need not be paid for again."""
+        rule, keys, _, people = self.__keyed(by, {}, False, budget, counted_selection)
+        noise = self.__custody.noise
+        found = noise.outcome("counted keys", rule, (keys, people), lambda: rule.count(people, noise))
+        places = _in_order(np.flatnonzero(found), keys)
+        return [keys[place] for place in places], found[places]
+
+    def __keyed(self, by: Sequence[str], points: Mapping[str, int], squares: bool, budget: Budget, *make: Rule) -> Any:
+        """Charge a selection of keys by a rule; then the rule, and the keys with their sums and numbers of people."""
+        check_token(budget, of_keys=True)
+        if not isinstance(self.__columns, KeyedColumns):
+            raise PlanError("keys are selected among records whose groups can be listed")
+        if self.trials is not None or self.__custody.in_part:
+            raise PlanError("keys are selected once, among all records: neither in several trials nor in a part")
+        held = self.__columns.contribution(by)
+        if self.neighbours.rows > 1 and not held.persons:  # somebody's records would count as so many people of one key
+            raise PlanError("keys are selected by their people, and these records do not say whose they are")
+        rule = rule_for(budget.price, self.neighbours, held, *make)
+        self.__custody.spend(budget, "select_keys", f"{rule.method} rule, {rule.groups_per_person} groups per person")
+        keys, sums = self.__columns.keyed_sums(by, points, squares=squares)
+        return rule, keys, sums, np.minimum(sums.persons, MOST_WHOLE).astype(np.int64)
 
     def minimise(self, objective: Additive, budget: Budget) -> Vector:
         """Coefficients of additive scores that nearly minimise the records' loss, by objective perturbation.

@@ -1,8 +1,9 @@
 """Groups that nobody listed: which of them may be named is selected privately, by the number of their people.
 
 Privacy: one query adds up everything per key, after each person was bounded to some groups by the person's own rows. The
-kernel's `select_keys` is charged first, with a δ, and hands on the sums of selected keys only; `totals` measures these. The
-rest is public, or post-processing. Proof: docs/proofs/measures.md, "Selecting keys"; docs/proofs/totals.md, "Private keys".
+kernel's `select_keys` is charged first, with a δ, and hands on the sums of selected keys only; `totals` measures these. If
+people are all that is counted, `count_keys` is charged alone: it selects by a noisy count, and shows it. The rest is
+public, or post-processing. Proof: docs/proofs/measures.md, "Selecting keys"; docs/proofs/totals.md, "Private keys".
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from jostle.answers.counts_of_shown_groups import NoiseOfRule, ShownCounts
 from jostle.answers.grouped import GroupedAnswers
-from jostle.answers.previews import GroupPreviews
-from jostle.kernel.budget import CONCENTRATED, KEYS, PURE, Price, in_unit_interval
-from jostle.kernel.decimals import root_down
+from jostle.answers.previews import GroupPreviews, checked_rows
+from jostle.kernel.budget import CONCENTRATED, KEYS, Price, in_unit_interval
 from jostle.kernel.errors import BadInput
-from jostle.kernel.key_selection import KeySelection, rule_for
+from jostle.kernel.functions.totals import RecordCount
+from jostle.kernel.key_selection import KeySelection, counted_selection, rule_for
 from jostle.kernel.measures import Approximate
 from jostle.schema import MISSING, Text
 from jostle.tables.columns import EngineColumns
@@ -73,24 +77,53 @@ class PrivateGroupsQuestion(GroupsQuestion):
     def _divided(self, price: Price) -> tuple[Price, Price]:
         """What the selection has of the price, and what the aggregates have."""
         part = price.times(SHARE)
-        epsilon = part.amount if price.measure == PURE else root_down(2 * part.amount)
-        for_keys, rest = Price(epsilon, KEYS, self.delta), price.times(1 - SHARE)
+        for_keys, rest = Price(part.pure, KEYS, self.delta), price.times(1 - SHARE)
         quietest = self._least_error(rest) or rest  # Gaussian noise may be too dear beside a selection that was paid in ε
         return for_keys, quietest if self.table._budget.pays(for_keys, quietest) else rest
 
+    def _rule(self, for_keys: Price, *make: Any) -> KeySelection:
+        relation = self.table.neighbours.among_filtered()
+        return rule_for(for_keys, relation, self._columns.contribution(self.groups), *make)
+
+    def _counted(self, price: Price) -> tuple[Price, KeySelection] | None:
+        """All of the price for noisy counts that select groups, and the rule; None if it is better to select first. Public.
+
+        They are of people, so nothing else may be asked for. Where a person has many groups, a Gaussian rule or Gaussian
+        noise may be better at half of the price: so it must be no worse in either respect.
+        """
+        [total, *more] = [one.total for one in self._measured]
+        of_people = total.of_persons or self.table.unit is None or self._one_row_per_group
+        if more or type(total) is not RecordCount or not of_people:
+            return None
+        whole = Price(price.pure, KEYS, self.delta)
+        try:
+            rule = self._rule(whole, counted_selection)
+        except BadInput:  # noise that ends is too far off
+            return None
+        for_keys, rest = self._divided(price)
+        [afterwards] = self._noises(rest)
+        quieter = NoiseOfRule.of(rule).variance <= afterwards.variance
+        return (whole, rule) if quieter and rule.even_chance <= self._rule(for_keys).even_chance else None
+
     def rule(self, epsilon: Any) -> KeySelection:
         """The rule that selects groups at this price of the whole question. Public."""
-        relation = self.table.neighbours.among_filtered()
-        return rule_for(self._divided(Price.of(epsilon))[0], relation, self._columns.contribution(self.groups))
+        price = Price.of(epsilon)
+        counted = self._counted(price)
+        return counted[1] if counted else self._rule(self._divided(price)[0])
 
     def preview(self, *, epsilon: Any, rows: int | None = None) -> GroupPreviews:
         """How far off each aggregate of a selected group would be, and how many people a group needs, at no cost.
 
         Nobody knows how many groups there are, so `rows` is the number of rows of one group.
         """
-        found = self._previewed(self._divided(Price.of(epsilon))[1], rows)
         whole = Price.of(epsilon)
-        return replace(found, epsilon=whole.amount, measure=whole.measure, even_chance=self.rule(epsilon).even_chance)
+        rule, counted = self.rule(epsilon), self._counted(whole) is not None
+        found = self._previewed(self._divided(whole)[1], rows)
+        if counted:
+            checked_rows(rows)
+            off = float(NoiseOfRule.of(rule).margin())
+            found = GroupPreviews.of(Price(whole.pure), dict.fromkeys(found.margins, off))
+        return replace(found, epsilon=whole.amount, measure=whole.measure, even_chance=rule.even_chance)
 
     def _anew(self, *, epsilon: Any, rows: int | None = None) -> GroupPreviews:
         return self.preview(epsilon=epsilon, rows=rows)
@@ -100,12 +133,15 @@ class PrivateGroupsQuestion(GroupsQuestion):
         return 1
 
     def epsilon_within(self, within: Any) -> Fraction:
-        return super().epsilon_within(within) / (1 - SHARE)
+        whole = super().epsilon_within(within)
+        return whole if self._counted(Price(whole)) else whole / (1 - SHARE)
 
     def _release(self, epsilon: Any) -> GroupedAnswers:
         if epsilon is None:
             raise BadInput("epsilon", "is missing", "pass for instance epsilon=0.5")
-        source = self.table._budget
+        source, counted = self.table._budget, self._counted(Price.of(epsilon))
+        if counted is not None:
+            return self._release_counted(Price.of(epsilon), *counted)
         for_keys, rest = self._divided(Price.of(epsilon))
         rule, totals = self.rule(epsilon), self._weighted(rest.measure)
         self._noises(rest)
@@ -116,11 +152,38 @@ class PrivateGroupsQuestion(GroupsQuestion):
         budget = records.grant(rest)
         found: dict[str, Found] = {}
         self._read_all(selected.totals([AT], totals, budget), found)
-        self.labels = {name: self._named(name, [key[place] for key in named]) for place, name in enumerate(self.groups)}
+        self._label(named)
         spent = for_keys.cost.rho + rest.amount if rest.measure == CONCENTRATED else for_keys.amount + rest.amount
         price = self._paid(budget) | {"spent": spent, "neighbours": records.neighbours}
         answer = self._answer(price, found)
         return replace(answer, notes=(self._note(rule), *self._rows_without_text, *answer.notes))
+
+    def _release_counted(self, price: Price, for_keys: Price, rule: KeySelection) -> GroupedAnswers:
+        """Groups with the noisy counts by which they were selected: nothing is measured after that."""
+        source = self.table._budget
+        self._columns.check_keys(self.groups, squares=False)
+        records, token = source.records(self._columns, for_keys, note=self.what)
+        named, counts = records.count_keys(self.groups, token)
+        self._label(named)
+        noise, numbers = NoiseOfRule.of(rule), counts[:, np.newaxis].astype(np.float64)
+        reading = ShownCounts("whole", numbers, float(1 / (rule.epsilon / rule.groups_per_person)), False, rule=noise)
+        self._readings = dict.fromkeys(self.aggregates, reading)
+        spent = for_keys.cost.rho if price.measure == CONCENTRATED else for_keys.amount
+        paid = self._paid(token) | {"spent": spent, "measure": price.measure, "neighbours": records.neighbours}
+        answer = self._answer(paid, {name: reading.found() for name in self.aggregates})
+        shown = (
+            f"Counts have the noise that selects groups: one with fewer than {rule.even_chance:,} {self._whose} is shown "
+            "only if it was upward. Intervals allow for that."
+        )
+        notes = (self._note(rule), shown, *self._rows_without_text, *answer.notes)
+        return replace(answer, notes=notes, why="Laplace noise that ends, by which groups are selected as well")
+
+    def _label(self, named: Sequence[tuple[Any, ...]]) -> None:
+        self.labels = {name: self._named(name, [key[place] for key in named]) for place, name in enumerate(self.groups)}
+
+    @property
+    def _whose(self) -> str:
+        return "rows" if self.table.unit is None else f"values of {self.table.unit.column}"
 
     @property
     def _rows_without_text(self) -> list[str]:
@@ -137,11 +200,10 @@ class PrivateGroupsQuestion(GroupsQuestion):
 
     def _note(self, rule: KeySelection) -> str:
         unit = self.table.unit
-        whose = "rows" if unit is None else f"values of {unit.column}"
         held = "" if unit is None else f"; a {unit.column} counts in {_groups(rule.groups_per_person)} at most"
         return (
-            f"Groups are shown if enough {whose} have them: in half of all cases from {rule.even_chance:,} on, by a random "
-            f"rule (δ = {float(self.delta):.3g}){held}. All others are left out."
+            f"Groups are shown if enough {self._whose} have them: in half of all cases from {rule.even_chance:,} on, by a "
+            f"random rule (δ = {float(self.delta):.3g}){held}. All others are left out."
         )
 
     @property

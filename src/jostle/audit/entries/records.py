@@ -7,7 +7,7 @@ computes, by trying all records, and not from the span that it states.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -112,7 +112,7 @@ def entries() -> list[Audited]:
         *(_choice(name, one) for name, one in criteria().items()),
         _choices_by_group(),
         _choice_of_a_marginal(),
-        _selection(),
+        *_selections(),
         *_minimisers(),
     ]
 
@@ -258,35 +258,41 @@ class KeysOfEqualSize:
         return [(key,) for key in range(self.keys)], CellSums(each, each)
 
 
-def _selection() -> Audited:
+def _selections() -> Iterator[Audited]:
     """Keys are drawn independently, and those of other people do not change: so each key is a run on its own copy."""
 
-    def sampled(records: Any, epsilon: Fraction, samples: int) -> Vector:
-        token = records.grant(epsilon, delta=SELECTION_DELTA)
-        named, _ = records.select_keys(["key"], WeightedTotals([RecordCount()], [1]), token)
-        found = np.zeros((samples, 1))
-        found[[key for (key,) in named]] = 1.0
-        return found
+    def named(records: Any, token: Budget) -> tuple[Any, Any]:
+        return records.select_keys(["key"], WeightedTotals([RecordCount()], [1]), token)[0], 1.0
 
-    def run(side: int, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
-        keys: Any = KeysOfEqualSize(side, samples)
-        return sampled(SimulatedRecords(keys, seed=seed, neighbours=neighbours), epsilon, samples)
+    def entry(operator: str, select: Callable[[Any, Budget], tuple[Any, Any]]) -> Audited:
+        def sampled(records: Any, epsilon: Fraction, samples: int) -> Vector:
+            keys, shown = select(records, records.grant(epsilon, delta=SELECTION_DELTA))
+            found = np.zeros((samples, 1))
+            found[[key for (key,) in keys], 0] = shown
+            return found
 
-    def exact(side: int, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
-        keys: Any = KeysOfEqualSize(side, samples)
-        return sampled(ReleaseRecords(keys, purse=FreePurse(neighbours)), epsilon, samples)
+        def run(side: int, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+            keys: Any = KeysOfEqualSize(side, samples)
+            return sampled(SimulatedRecords(keys, seed=seed, neighbours=neighbours), epsilon, samples)
 
-    pairs = [Pair(f"one more than {people} people", people, people + 1) for people in (0, 2, 4, 8)]
-    return Audited(
-        name="records: select_keys",
-        family="operator",
-        pairs=by_relation(pairs, pairs),
-        run=run,
-        exact=exact,
-        delta=SELECTION_DELTA,
-        unknown="how many people are hardest depends on ε and δ, and under replace two keys change",
-        in_rho=False,
-    )
+        def exact(side: int, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+            keys: Any = KeysOfEqualSize(side, samples)
+            return sampled(ReleaseRecords(keys, purse=FreePurse(neighbours)), epsilon, samples)
+
+        pairs = [Pair(f"one more than {people} people", people, people + 1) for people in (0, 2, 4, 8)]
+        return Audited(
+            name=f"records: {operator}",
+            family="operator",
+            pairs=by_relation(pairs, pairs),
+            run=run,
+            exact=exact,
+            delta=SELECTION_DELTA,
+            unknown="how many people are hardest depends on ε and δ, and under replace two keys change",
+            in_rho=False,
+        )
+
+    yield entry("select_keys", named)
+    yield entry("count_keys", lambda records, token: records.count_keys(["key"], token))
 
 
 COPIES = 16

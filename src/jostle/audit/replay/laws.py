@@ -221,16 +221,39 @@ def _keys(how: Any, before: dict[Any, int], now: dict[Any, int], result: Any) ->
         one = np.concatenate([one * likely, one * (1 - likely)])
         other = np.concatenate([other * now_likely, other * (1 - now_likely)])
 
+    return _least(one, other, float(delta)) if moved else 0.0
+
+
+def _counted_keys(rule: Any, before: dict[Any, int], now: dict[Any, int], result: Any) -> float:
+    """The same with noisy numbers, of which each key has one of its own: with its part of δ, and their ε add up."""
+    chances, total = np.diff(rule.table.astype(object)) / float(rule.table[-1]), 0.0
+    end = len(chances) // 2
+    for key in {**before, **now}:
+        people = before.get(key, 0), now.get(key, 0)
+        if people[0] != people[1]:
+            least, span = min(people), abs(people[0] - people[1]) + len(chances)
+            laws = np.zeros((2, span))
+            for law, number in zip(laws, people, strict=True):
+                law[number - least : number - least + len(chances)] = chances
+            hidden = max(0, min(2 * end + 1 - least, span))  # of numbers up to k, nothing is seen
+            one, other = (np.append(law[hidden:], law[:hidden].sum()) for law in laws)
+            total += _least(one, other, float(rule.delta / rule.groups_per_person))
+    return total
+
+
+def _least(one: Vector, other: Vector, delta: float) -> float:
+    """The least ε for which two laws are (ε, δ)-close."""
+
     def beyond(epsilon: float) -> float:
         return max(float((a - math.exp(epsilon) * b).clip(min=0).sum()) for a, b in ((one, other), (other, one)))
 
     low, high = 0.0, 100.0
-    if beyond(high) > float(delta) * (1 + 1e-9):
+    if beyond(high) > delta * (1 + 1e-9):
         return math.inf
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (low, middle) if beyond(middle) <= float(delta) * (1 + 1e-9) else (middle, high)
-    return high if moved else 0.0
+        low, high = (low, middle) if beyond(middle) <= delta * (1 + 1e-9) else (middle, high)
+    return high
 
 
 def _by_itself_nothing(how: Any, before: Any, now: Any, result: Any) -> float:
@@ -250,6 +273,7 @@ LAWS: dict[str, Law] = {
     "weights": Law(_weights, rho=_range_of_weights),
     "line": Law(_line, rho=_range_of_line, public_shape=False),
     "keys": Law(_keys, public_shape=False),
+    "counted keys": Law(_counted_keys, public_shape=False),
     "gradual release": Law(_sum_of_moves),
     "threshold": Law(_by_itself_nothing),
     "above threshold": Law(_by_itself_nothing),

@@ -289,17 +289,18 @@ class TapeNoise(ExactNoise):
         return self._tape.draw("Laplace", (sensitivity, epsilon), values, draw)
 
     def outcome(self, law: str, how: Any, private: Any, draw: Callable[[], T]) -> T:
-        if law != "keys":
+        if law not in ("keys", "counted keys"):
             return self._tape.draw(law, how, private, draw)
         # What is seen are names: which rows of the engine's answer they come from is not, and differs on a neighbour.
         keys, people = private
         numbers = {key: int(number) for key, number in zip(keys, people, strict=True)}
 
-        def named() -> frozenset[Any]:
-            return frozenset(key for key, chosen in zip(keys, draw(), strict=True) if chosen)  # type: ignore[call-overload]
+        def named() -> frozenset[Any]:  # with their noisy numbers, or with 1
+            return frozenset((key, int(shown)) for key, shown in zip(keys, draw(), strict=True) if shown)  # type: ignore[call-overload]
 
-        found = self._tape.draw(law, how, numbers, named)
-        return np.array([key in found for key in keys], dtype=np.bool_)  # type: ignore[return-value]
+        found = dict(self._tape.draw(law, how, numbers, named))
+        kind: Any = np.bool_ if law == "keys" else np.int64
+        return np.array([found.get(key, 0) for key in keys], dtype=kind)  # type: ignore[return-value]
 
     def geometric(self, size: int, scale: Fraction) -> Counts:
         return self._tape.noise.geometric(size, scale)

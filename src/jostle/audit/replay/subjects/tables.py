@@ -84,6 +84,15 @@ def _keyed(*names: str) -> Ask:
     return ask
 
 
+def _keyed_by_counts(table: Table, epsilon: Fraction) -> Any:
+    """Groups that nobody listed, by the noisy counts that select them."""
+    from jostle.tables.aggregates import count as rows
+    from jostle.tables.aggregates import count_distinct_units as persons
+
+    people = rows() if table.unit is None else persons()
+    return table.group_by("t", keys="private").aggregate(n=people, epsilon=epsilon)
+
+
 def _remembered(table: Table, epsilon: Fraction) -> Any:
     """Counts and sums, the same again, which is free, what follows from them, and the same more precisely."""
     share = epsilon / 6
@@ -147,6 +156,7 @@ QUESTIONS: dict[str, Ask] = {
     "check_bounds": _checked,
     "group_by, private keys": _keyed("t"),
     "group_by, private keys of two": _keyed("b", "t"),
+    "group_by, private keys by noisy counts": _keyed_by_counts,
     "histogram, remembered": _remembered,
 }
 """Every question that can be asked of a table, and what can be done to it before."""
