@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jostle.answers.counts_of_shown_groups import NoiseOfRule, ShownCounts
 from jostle.answers.grouped import GroupedAnswers
 from jostle.answers.previews import GroupPreviews, checked_rows
 from jostle.kernel.budget import CONCENTRATED, KEYS, Price, in_unit_interval
@@ -28,6 +27,7 @@ from jostle.tables.columns import EngineColumns
 from jostle.tables.groups import Found, GroupsQuestion
 
 if TYPE_CHECKING:
+    from jostle.answers.counts_of_shown_groups import NoiseOfRule
     from jostle.tables.table import Table
     from jostle.tables.view import View
 
@@ -102,7 +102,7 @@ class PrivateGroupsQuestion(GroupsQuestion):
             return None
         for_keys, rest = self._divided(price)
         [afterwards] = self._noises(rest)
-        quieter = NoiseOfRule.of(rule).variance <= afterwards.variance
+        quieter = _noise_of(rule).variance <= afterwards.variance
         return (whole, rule) if quieter and rule.even_chance <= self._rule(for_keys).even_chance else None
 
     def rule(self, epsilon: Any) -> KeySelection:
@@ -121,7 +121,7 @@ class PrivateGroupsQuestion(GroupsQuestion):
         found = self._previewed(self._divided(whole)[1], rows)
         if counted:
             checked_rows(rows)
-            off = float(NoiseOfRule.of(rule).margin())
+            off = float(_noise_of(rule).margin())
             found = GroupPreviews.of(Price(whole.pure), dict.fromkeys(found.margins, off))
         return replace(found, epsilon=whole.amount, measure=whole.measure, even_chance=rule.even_chance)
 
@@ -160,12 +160,14 @@ class PrivateGroupsQuestion(GroupsQuestion):
 
     def _release_counted(self, price: Price, for_keys: Price, rule: KeySelection) -> GroupedAnswers:
         """Groups with the noisy counts by which they were selected: nothing is measured after that."""
+        from jostle.answers.counts_of_shown_groups import ShownCounts
+
         source = self.table._budget
         self._columns.check_keys(self.groups, squares=False)
         records, token = source.records(self._columns, for_keys, note=self.what)
         named, counts = records.count_keys(self.groups, token)
         self._label(named)
-        noise, numbers = NoiseOfRule.of(rule), counts[:, np.newaxis].astype(np.float64)
+        noise, numbers = _noise_of(rule), counts[:, np.newaxis].astype(np.float64)
         reading = ShownCounts("whole", numbers, float(1 / (rule.epsilon / rule.groups_per_person)), False, rule=noise)
         self._readings = dict.fromkeys(self.aggregates, reading)
         spent = for_keys.cost.rho if price.measure == CONCENTRATED else for_keys.amount
@@ -209,6 +211,13 @@ class PrivateGroupsQuestion(GroupsQuestion):
     @property
     def _noted_columns(self) -> Sequence[str]:
         return [name for name in self.groups if not isinstance(self.table.schema[name], Text)]
+
+
+def _noise_of(rule: KeySelection) -> NoiseOfRule:
+    """The noise by which a rule selects. Its module is loaded only if a question needs it."""
+    from jostle.answers.counts_of_shown_groups import NoiseOfRule
+
+    return NoiseOfRule.of(rule)
 
 
 def _groups(most: int) -> str:
