@@ -163,7 +163,7 @@ def tested(model: Model, records: Records, task: Task, budget: Budget) -> Tested
 
 
 def of_sample(share: float, records: float) -> float:
-    """How far the share among so many records may be from that of all like them, with 95 % confidence.
+    """How far the share among this number of records may be from the share among all like them, with 95 % confidence.
 
     To the further end of the interval of Agresti and Coull (1998), so that it is not 0 where all are right. Of noisy numbers
     it is post-processing.

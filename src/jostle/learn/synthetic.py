@@ -357,7 +357,7 @@ def _of_codes(task: Task, name: str) -> Column:
 
 
 def _chosen_buckets(records: Records, task: Task, choice: Budget, known: float, rate: float) -> Buckets:
-    """Attributes that tell most about the class, cut as finely as so many records, measured at that rate, allow."""
+    """Attributes that tell most about the class, cut as finely as the number of records and the rate allow."""
     largest = min(MOST, LARGEST // len(task.classes))
     names = choose_attributes(records, task, choice, known, largest=largest)
     cells = min(max(SMALLEST, CROWD * known * rate), largest)

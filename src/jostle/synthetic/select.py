@@ -80,7 +80,7 @@ def that_fit(
 def that_join(
     tree: JunctionTree, candidates: Mapping[Clique, int], measured: Iterable[Clique], parents: int, most_cells: float
 ) -> list[Clique]:
-    """Candidates that join one more column to so many of those that are joined already, or to fewer; first any pair.
+    """Candidates that join one more column to at most `parents` of those that are joined already; first any pair.
 
     >>> tree = JunctionTree.over([2, 2, 2, 2], [(0, 1)])
     >>> that_join(tree, {(0, 1): 1, (0, 2): 1, (1, 2): 1, (2, 3): 1, (0, 1, 2): 1}, [(0, 1)], 2, 100)

@@ -44,7 +44,7 @@ LEFT: Final = 0.6
 """The share of the budget that single columns have in a typical strategy."""
 
 WIDE: Final = 16
-"""Columns with more cells have about so many groups later."""
+"""Columns with more cells are grouped later, into about this many groups."""
 
 
 @dataclass(frozen=True)

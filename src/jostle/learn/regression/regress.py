@@ -119,7 +119,7 @@ def _generalized(
 
 
 def _widest(task: RegressionTask) -> int:
-    """The most values of an ordered attribute; 0 if there is none."""
+    """The most values of an ordered attribute; 0 without such an attribute."""
     return max((task.known(name) for name in task.attributes if is_ordered(task.columns[name])), default=0)
 
 
